@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# Three helpers, so that a folder's CMakeLists.txt says only what is special about it.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_package(Threads REQUIRED)
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(joulemark_warnings INTERFACE)
+# -Wrestrict misfires on std::string in GCC 12 (its bug 105651).
+target_compile_options(joulemark_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-restrict
+                                                    $<$<BOOL:${JOULEMARK_WERROR}>:-Werror>)
+
+# joulemark_library(NAME SOURCES a.cpp ... [LINKS target ...])
+# Makes joulemark_NAME with alias joulemark::NAME. Includes are written from src/: "core/clock.h".
+function(joulemark_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(joulemark_${name} STATIC ${arg_SOURCES})
+  add_library(joulemark::${name} ALIAS joulemark_${name})
+  target_include_directories(joulemark_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(joulemark_${name} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS} joulemark_warnings)
+endfunction()
+
+# joulemark_test(NAME SOURCES a_test.cpp ... [LINKS target ...] [LABELS unit])
+# One GoogleTest binary; every TEST becomes one ctest test. Label "unit" unless told otherwise.
+function(joulemark_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock_main joulemark_warnings)
+  target_compile_definitions(${name} PRIVATE
+    JOULEMARK_FIXTURES="${PROJECT_SOURCE_DIR}/tests/fixtures" JOULEMARK_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120)
+endfunction()
+
+# joulemark_script_test(NAME SCRIPT path.py [LABELS e2e] [TIMEOUT s])
+# A Python unittest script that runs the real binaries; JOULEMARK_BIN names their folder.
+function(joulemark_script_test name)
+  cmake_parse_arguments(arg "" "SCRIPT;TIMEOUT" "LABELS" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS e2e)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND python3 -B ${arg_SCRIPT} -v WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT
+    "JOULEMARK_BIN=${CMAKE_BINARY_DIR}/bin;JOULEMARK_BUILD=${CMAKE_BINARY_DIR};JOULEMARK_SOURCE=${PROJECT_SOURCE_DIR}")
+endfunction()

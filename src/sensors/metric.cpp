@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sensors/metric.h"
+
+#include <array>
+
+namespace joulemark::sensors {
+namespace {
+
+using enum Metric;
+using enum Behaviour;
+
+constexpr std::array<MetricInfo, metric_count> metric_table{{
+    {gpu_power_w, "power_w", File::gpu, gauge, "power, as the driver's default reading gives it"},
+    {gpu_power_instant_w, "power_instant_w", File::gpu, gauge, "power, the freshest value of the sensor"},
+    {gpu_power_average_w, "power_average_w", File::gpu, gauge, "power, averaged by the driver over about 1 s"},
+    {gpu_energy_j, "energy_j", File::gpu, counter, "energy counter of the board (of the module on Grace-Hopper)"},
+    {gpu_busy_pct, "busy_pct", File::gpu, gauge, "share of time in which any kernel was resident"},
+    {gpu_memory_busy_pct, "memory_busy_pct", File::gpu, gauge, "share of time in which the memory controller was busy"},
+    {gpu_memory_used_bytes, "memory_used_bytes", File::gpu, gauge, "device memory in use"},
+    {gpu_sm_clock_mhz, "sm_clock_mhz", File::gpu, gauge, "actual SM clock"},
+    {gpu_memory_clock_mhz, "memory_clock_mhz", File::gpu, gauge, "actual memory clock"},
+    {gpu_temperature_c, "temperature_c", File::gpu, gauge, "temperature of the chip"},
+    {gpu_power_limit_w, "power_limit_w", File::gpu, gauge, "power limit enforced at this moment"},
+    {gpu_throttle_reasons, "throttle_reasons", File::gpu, flags, "bit mask of nvmlClocksEventReasons"},
+    {gpu_sm_util_pct, "sm_util_pct", File::gpu, gauge, "SM activity (GPM, Hopper and newer)"},
+    {cpu_energy_j, "energy_j", File::cpu, counter, "energy counter of the domain"},
+    {cpu_power_w, "power_w", File::cpu, gauge, "power of the domain, where there is no counter"},
+    {cpu_busy_pct, "busy_pct", File::cpu, gauge, "share of time in which the processors were not idle"},
+    {cpu_process_s, "process_cpu_s", File::cpu, counter, "CPU time of the metered processes"},
+    {node_memory_used_bytes, "memory_used_bytes", File::node, gauge, "host memory in use (total less available)"},
+    {node_cgroup_memory_bytes, "cgroup_memory_bytes", File::node, gauge, "host memory charged to the job's cgroup"},
+    {node_energy_j, "energy_j", File::node, counter, "energy counter of the whole node"},
+    {node_power_w, "power_w", File::node, gauge, "wall power of the whole node"},
+}};
+
+}  // namespace
+
+const MetricInfo& info(Metric metric) { return metric_table[static_cast<std::size_t>(metric)]; }
+
+std::optional<Metric> metric_named(File file, std::string_view name) {
+    for (const MetricInfo& row : metric_table) {
+        if (row.file == file && row.name == name) {
+            return row.metric;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace joulemark::sensors

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace joulemark::sensors {
+
+/// Which run file a metric is written to: gpu.csv, cpu.csv or node.csv.
+enum class File : std::uint8_t { gpu, cpu, node };
+
+/// How a metric behaves between two samples.
+enum class Behaviour : std::uint8_t {
+    gauge,    ///< a momentary value, held until the next sample; averaged over time
+    counter,  ///< accumulates, already unwrapped by its source; a difference over time is what counts
+    flags,    ///< a bit mask, kept as text
+};
+
+/// Every quantity a source can deliver. A new one is a row here and in metric_table.
+enum class Metric : std::uint8_t {
+    gpu_power_w,
+    gpu_power_instant_w,
+    gpu_power_average_w,
+    gpu_energy_j,
+    gpu_busy_pct,
+    gpu_memory_busy_pct,
+    gpu_memory_used_bytes,
+    gpu_sm_clock_mhz,
+    gpu_memory_clock_mhz,
+    gpu_temperature_c,
+    gpu_power_limit_w,
+    gpu_throttle_reasons,
+    gpu_sm_util_pct,
+    cpu_energy_j,
+    cpu_power_w,
+    cpu_busy_pct,
+    cpu_process_s,
+    node_memory_used_bytes,
+    node_cgroup_memory_bytes,
+    node_energy_j,
+    node_power_w,
+    count_,
+};
+
+inline constexpr std::size_t metric_count = static_cast<std::size_t>(Metric::count_);
+
+/// One metric described as data: `name` is its column in the run file, unit included.
+struct MetricInfo {
+    Metric metric;
+    std::string_view name;
+    File file;
+    Behaviour behaviour;
+    std::string_view description;
+};
+
+/// The row of a metric. Order of the enumeration.
+const MetricInfo& info(Metric metric);
+std::optional<Metric> metric_named(File file, std::string_view name);
+
+}  // namespace joulemark::sensors
