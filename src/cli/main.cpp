@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "core/error.h"
+
+namespace joulemark::cli {
+namespace {
+
+void print_help() {
+    fmt::print("Joulemark measures what deep-learning training costs in time, hardware and energy.\n\n"
+               "Usage: joulemark COMMAND [OPTIONS]\n\nCommands:\n");
+    for (const Command& command : commands) {
+        fmt::print("  {:<10} {}\n", command.name, command.summary);
+    }
+    fmt::print("\n`joulemark COMMAND --help` explains one. A first run: joulemark run -- python train.py\n");
+}
+
+Arguments split(std::span<char*> words) {
+    Arguments arguments;
+    for (const std::string word : words) {
+        if (arguments.has_separator) {
+            arguments.child.push_back(word);
+        } else if (word == "--") {
+            arguments.has_separator = true;
+        } else {
+            arguments.options.push_back(word);
+        }
+    }
+    return arguments;
+}
+
+int dispatch(std::span<char*> words) {
+    const std::string_view name = words.empty() ? "--help" : words.front();
+    if (name == "--help" || name == "-h" || name == "help") {
+        print_help();
+        return 0;
+    }
+    if (name == "--version") {
+        fmt::print("joulemark {}\n", JOULEMARK_VERSION);
+        return 0;
+    }
+    const auto found = std::ranges::find(commands, name, &Command::name);
+    if (found == commands.end()) {
+        throw bad_input("there is no command '{}': see joulemark --help", name);
+    }
+    return found->run(split(words.subspan(1)));
+}
+
+}  // namespace
+
+bool parse(CLI::App& app, const Arguments& arguments) {
+    std::vector<std::string> reversed(arguments.options.rbegin(), arguments.options.rend());
+    try {
+        app.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return false;
+    } catch (const CLI::ParseError& error) {
+        throw bad_input("{}: see joulemark {} --help", error.what(), app.get_name());
+    }
+    return true;
+}
+
+}  // namespace joulemark::cli
+
+int main(int argc, char** argv) {
+    using joulemark::ExitCode;
+    try {
+        return joulemark::cli::dispatch(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+    } catch (const joulemark::Error& error) {
+        fmt::print(stderr, "joulemark: {}\n", error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "joulemark: internal error: {}; please report it\n", error.what());
+        return static_cast<int>(ExitCode::environment);
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/terminal.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace joulemark::report {
+namespace {
+
+TEST(Terminal, TableAlignsByCharactersAndPutsNumbersRight) {
+    Table table({"name", "η", "note"});
+    table.add({"ä", "1.5", "x"});
+    table.add({"long", "-"});
+    EXPECT_EQ(table.text(),
+              "name    η  note\n"
+              "---------------\n"
+              "ä     1.5  x\n"
+              "long    -\n");
+}
+
+TEST(Terminal, SparklineShowsGapsAsBlanks) {
+    const double values[] = {0, 1, std::nan(""), 7};
+    EXPECT_EQ(sparkline(values, 10), "▁▂ █");
+    EXPECT_EQ(sparkline({}, 10), "");
+    const double flat[] = {3, 3};
+    EXPECT_EQ(sparkline(flat, 2), "▅▅");
+}
+
+TEST(Terminal, QuantitiesAreShort) {
+    EXPECT_EQ(energy_text(0.0123), "12.30 mJ");
+    EXPECT_EQ(energy_text(7.2e6), "2.000 kWh");
+    EXPECT_EQ(energy_text(std::nan("")), "-");
+    EXPECT_EQ(duration_text(7500), "2 h 05 min");
+    EXPECT_EQ(duration_text(121.9), "2 min 01 s");
+    EXPECT_EQ(number_text(12345.6), "12346");
+    EXPECT_EQ(number_text(0.5), "0.500");
+    EXPECT_EQ(number_text(0), "0.000");
+}
+
+}  // namespace
+}  // namespace joulemark::report
