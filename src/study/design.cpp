@@ -166,11 +166,11 @@ std::vector<std::string> model_command(const Study& study, const PlannedRun& run
     } else {
         words = {"joulemark-train", workload.model};
         if (!workload.dataset.empty()) {
-            option("--data", "{dataset}");
+            option("--dataset", "{dataset}");
         }
     }
     option("--epochs", "{epochs}");
-    if (workload.warmup_epochs > 0) {
+    if (workload.simulated() && workload.warmup_epochs > 0) {
         option("--warmup-epochs", "{warmup_epochs}");
     }
     if (run.factors.find("local_batch") != nullptr) {

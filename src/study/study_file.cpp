@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "core/files.h"
@@ -127,6 +129,32 @@ std::vector<std::string> read_options(const YamlMap& owner) {
     return words;
 }
 
+/// A text with ${NAME} or ${NAME:-default} replaced from the environment: data lie elsewhere on each machine.
+std::string expand_environment(const YamlMap& map, std::string_view key) {
+    std::string text = map.text(key).value_or("");
+    for (std::size_t open = text.find("${"); open != std::string::npos; open = text.find("${", open)) {
+        const std::size_t close = text.find('}', open);
+        if (close == std::string::npos) {
+            throw map.error(map.node(key), "'{}' has a '${{' without '}}'", key);
+        }
+        const std::string inside = text.substr(open + 2, close - open - 2);
+        const std::size_t otherwise = inside.find(":-");
+        const std::string name = inside.substr(0, otherwise);
+        const char* value = std::getenv(name.c_str());
+        const bool is_set = value != nullptr && *value != '\0';
+        if (!is_set && otherwise == std::string::npos) {
+            throw map.error(map.node(key),
+                            "the environment variable {} is not set: set it, or give a default as "
+                            "${{{}:-PATH}}",
+                            name, name);
+        }
+        const std::string replacement = is_set ? value : inside.substr(otherwise + 2);
+        text.replace(open, close + 1 - open, replacement);
+        open += replacement.size();
+    }
+    return text;
+}
+
 Workload read_workload(const YAML::Node& node, const std::string& file) {
     const YamlMap map(node, file, "the workload", workload_keys);
     Workload workload;
@@ -144,7 +172,7 @@ Workload read_workload(const YAML::Node& node, const std::string& file) {
                                : workload.model);
     workload.arguments = read_options(map);
     std::ranges::copy(map.texts("args"), std::back_inserter(workload.arguments));
-    workload.dataset = map.text("dataset").value_or("");
+    workload.dataset = expand_environment(map, "dataset");
     workload.epochs = static_cast<int>(map.integer("epochs", 1).value_or(1));
     workload.warmup_epochs = static_cast<int>(map.integer("warmup_epochs", 0).value_or(0));
     if (workload.warmup_epochs >= workload.epochs) {
