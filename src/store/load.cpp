@@ -11,8 +11,10 @@ using nlohmann::json;
 /// The statements are prepared once and stepped through ranges of their primary keys.
 class Loader {
   public:
-    explicit Loader(const Database& database)
-        : runs_(database.prepare("SELECT run_id, run, status, factors, config FROM runs ORDER BY run")),
+    /// All runs, or the one called `only`.
+    explicit Loader(const Database& database, const std::string& only = "")
+        : runs_(database.prepare("SELECT run_id, run, status, factors, config FROM runs "
+                                 "WHERE ?1 = '' OR run = ?1 ORDER BY run")),
           expected_(database.prepare("SELECT host FROM expected_hosts WHERE run_id = ? ORDER BY host")),
           hosts_(database.prepare(
               "SELECT host_id, host, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host")),
@@ -27,7 +29,9 @@ class Loader {
               "energy_integrated_j, energy_protocol_j, mean_power_w, max_power_w, gpu_memory_util_pct, "
               "gpu_memory_max_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, sm_clock_mhz, temperature_c, "
               "power_limit_w, throttled_pct, cpu_busy_pct, process_cpu_s, covered_s, samples "
-              "FROM region_devices WHERE host_id = ? ORDER BY region_number, device_number")) {}
+              "FROM region_devices WHERE host_id = ? ORDER BY region_number, device_number")) {
+        runs_.bind(only);
+    }
 
     bool next(RunRecord& run) {
         if (!runs_.step()) {
@@ -128,6 +132,33 @@ std::vector<RunRecord> load_runs(const Database& database) {
     std::vector<RunRecord> runs;
     for_each_run(database, [&](RunRecord&& run) { runs.push_back(std::move(run)); });
     return runs;
+}
+
+RunRecord load_run(const Database& database, const std::string& run) {
+    RunRecord record;
+    Loader(database, run).next(record);
+    return record;
+}
+
+std::string find_run(const Database& database, const std::string& text) {
+    std::vector<std::string> matches;
+    Statement runs = database.prepare("SELECT run FROM runs ORDER BY run");
+    while (runs.step()) {
+        if (runs.text(0) == text) {
+            return text;
+        }
+        if (runs.text(0).starts_with(text)) {
+            matches.emplace_back(runs.text(0));
+        }
+    }
+    if (matches.empty()) {
+        throw bad_input("there is no run '{}' here: joulemark show DIR lists the runs", text);
+    }
+    if (matches.size() > 1) {
+        throw bad_input("'{}' can be any of {} runs, {} and {} among them: write more of the name", text,
+                        matches.size(), matches[0], matches[1]);
+    }
+    return matches.front();
 }
 
 std::vector<Series> load_series(const Database& database, const std::string& run, const std::string& metric) {
