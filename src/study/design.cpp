@@ -187,6 +187,7 @@ std::vector<std::string> model_command(const Study& study, const PlannedRun& run
         option("--samples", "{samples}");
     }
     if (workload.simulated()) {
+        option("--workload", "{workload}");
         option("--truth", study.simulation->truth.dump());
         option("--seed", std::to_string(simulation_seed(*study.simulation, run.id)));
     } else {

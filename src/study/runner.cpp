@@ -177,7 +177,7 @@ void Runner::check_before_start() const {
     }
     if (study_.launcher == launch::Launcher::slurm) {
         require_program("srun", "start the sweep where Slurm is, or use another launcher");
-        if (!study_.gpus_per_node && !site_.limits.gpus) {
+        if (!study_.gpus_per_node && !site_.gpus_per_node) {
             throw bad_input("{}: launcher slurm needs 'gpus_per_node', as this machine has no GPU to count",
                             study_.file.string());
         }
@@ -205,9 +205,9 @@ std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
     for (const auto& [factor, level] : run.factors.levels()) {
         option("--factor", factor + "=" + level.text);
     }
+    option("--factor", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
     option("--tag", fmt::format("seed={}", run.seed));
     option("--tag", fmt::format("train_seed={}", study_.vary_train_seed ? "vary" : "fixed"));
-    option("--tag", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
     if (const Level* cap = run.factors.find("power_cap_w")) {
         option("--power-cap-w", cap->text);
     }
@@ -227,7 +227,7 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
     launch::Job job = site_.job;
     job.ranks = run.gpus;
     job.arguments = study_.launcher_arguments;
-    job.gpus_per_node = study_.gpus_per_node.value_or(site_.limits.gpus.value_or(1));
+    job.gpus_per_node = study_.gpus_per_node.value_or(site_.gpus_per_node.value_or(1));
     std::vector<std::string> command = run.command;
     if (const auto program = launch::find_program(command.front())) {
         command.front() = program->string();

@@ -89,10 +89,10 @@ TEST_F(Sweeps, MakeEveryRunOnceAndTellTheMeterWhatItIs) {
         calls().front(),
         "run -o " + results_.string() +
             " --run-id w-g2-cap150-lb8-r1 --study s --repeat 1 --position 1 --factor workload=w --factor "
-            "gpus=2 "
-            "--factor power_cap_w=150 --factor local_batch=8 --factor global_batch=16 --tag seed=5 --tag "
-            "train_seed=vary --tag warmup_epochs=0 --power-cap-w 150 --idle-s 0.5 --rate 10 -- /usr/bin/bash "
-            "-c true 2");
+            "gpus=2 --factor power_cap_w=150 --factor local_batch=8 --factor global_batch=16 --factor "
+            "warmup_epochs=0 "
+            "--tag seed=5 --tag train_seed=vary --power-cap-w 150 --idle-s 0.5 --rate 10 -- /usr/bin/bash -c "
+            "true 2");
     EXPECT_EQ(sweep("true",
                     "seed: 5\nidle_s: 0.5\nrate_hz: 10\nfactors: {gpus: [2], power_cap_w: [150], "
                     "local_batch: [8]}\n"),
