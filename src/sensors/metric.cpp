@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sensors/metric.h"
 
+#include <algorithm>
 #include <array>
 
 namespace joulemark::sensors {
@@ -33,6 +34,24 @@ constexpr std::array<MetricInfo, metric_count> metric_table{{
     {node_power_w, "power_w", File::node, gauge, "wall power of the whole node"},
 }};
 
+struct Unit {
+    std::string_view suffix;
+    std::string_view name;
+};
+constexpr std::array units{
+    Unit{"_j", "J"}, Unit{"_w", "W"},     Unit{"_s", "s"},        Unit{"_pct", "%"},
+    Unit{"_c", "C"}, Unit{"_mhz", "MHz"}, Unit{"_bytes", "bytes"},
+};
+
+const Unit* unit_of(std::string_view column) {
+    for (const Unit& candidate : units) {
+        if (column.ends_with(candidate.suffix)) {
+            return &candidate;
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 const MetricInfo& info(Metric metric) { return metric_table[static_cast<std::size_t>(metric)]; }
@@ -44,6 +63,20 @@ std::optional<Metric> metric_named(File file, std::string_view name) {
         }
     }
     return std::nullopt;
+}
+
+std::string quantity(Metric metric) {
+    std::string text(info(metric).name);
+    if (const Unit* found = unit_of(text)) {
+        text.resize(text.size() - found->suffix.size());
+    }
+    std::ranges::replace(text, '_', ' ');
+    return text;
+}
+
+std::string_view unit(Metric metric) {
+    const Unit* found = unit_of(info(metric).name);
+    return found == nullptr ? "" : found->name;
 }
 
 }  // namespace joulemark::sensors

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace joulemark::sensors {
@@ -58,5 +59,9 @@ struct MetricInfo {
 /// The row of a metric. Order of the enumeration.
 const MetricInfo& info(Metric metric);
 std::optional<Metric> metric_named(File file, std::string_view name);
+
+/// The two halves of a column's name, for people: "power instant" and "W" of power_instant_w.
+std::string quantity(Metric metric);
+std::string_view unit(Metric metric);
 
 }  // namespace joulemark::sensors

@@ -136,8 +136,12 @@ Reading<double> Device::field_w(unsigned int field) const {
     }
 }
 
-Reading<double> Device::energy_j() const {
+Reading<std::uint64_t> Device::energy_mj() const {
     const auto millijoules = get<unsigned long long>(api_->total_energy, handle_);
+    return {millijoules.status, millijoules.value};
+}
+Reading<double> Device::energy_j() const {
+    const auto millijoules = energy_mj();
     return {millijoules.status, static_cast<double>(millijoules.value) * 1e-3};
 }
 

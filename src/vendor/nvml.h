@@ -46,7 +46,8 @@ class Device {
     Reading<double> power_w() const;          ///< a 1 s average on Ampere and newer (GA100 apart)
     Reading<double> power_instant_w() const;
     Reading<double> power_average_w() const;  ///< over 1 s; Ampere (GA100 apart) and newer
-    Reading<double> energy_j() const;         ///< since the driver was loaded; a slow call, 3-4 ms
+    Reading<std::uint64_t> energy_mj() const;  ///< since the driver was loaded; a slow call, 3-4 ms
+    Reading<double> energy_j() const;         ///< the same in joules
     Reading<api::Utilization> utilization() const;
     Reading<double> sm_clock_mhz() const;
     Reading<double> memory_clock_mhz() const;
