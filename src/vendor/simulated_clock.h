@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "core/clock.h"
 #include "vendor/nvml_api.h"
 
@@ -11,7 +13,7 @@ namespace joulemark::nvml {
 /// for the call only. Valid as long as the library is open.
 class SimulatedClock final : public Clock {
   public:
-    explicit SimulatedClock(const nvml::api::Table* table) : api_(table) {}
+    explicit SimulatedClock(const nvml::api::Table* table);
 
     std::int64_t now_ns() const override;
     std::int64_t realtime_ns() const override;
@@ -22,6 +24,7 @@ class SimulatedClock final : public Clock {
 
   private:
     const nvml::api::Table* api_;
+    std::uint64_t id_;  ///< tells this clock's seats from those of one made before at the same address
 };
 
 }  // namespace joulemark::nvml
