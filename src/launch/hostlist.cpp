@@ -41,7 +41,8 @@ std::optional<Names> numbers(std::string_view ranges) {
         const std::string_view last = first.size() == range.size() ? first : range.substr(first.size() + 1);
         const auto from = csv::integer(first);
         const auto to = csv::integer(last);
-        if (!from || !to || *from < 0 || *to < *from || *to - *from >= static_cast<std::int64_t>(most_hosts)) {
+        if (!from || !to || *from < 0 || *to < *from ||
+            *to - *from >= static_cast<std::int64_t>(most_hosts)) {
             return std::nullopt;
         }
         for (std::int64_t number = *from; number <= *to; ++number) {

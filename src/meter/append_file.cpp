@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/append_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "core/error.h"
 

@@ -11,8 +11,8 @@
 namespace joulemark::meter {
 
 /// A file of lines that only grows. Whole lines are handed to the kernel (write), so that what is flushed
-/// survives this process. When the file cannot be written (disk full, quota, file size limit) lines are kept and
-/// tried again up to a bound; beyond it they are dropped and counted. A line the kernel took only half of
+/// survives this process. When the file cannot be written (disk full, quota, file size limit) lines are kept
+/// and tried again up to a bound; beyond it they are dropped and counted. A line the kernel took only half of
 /// is completed before anything follows, so the file is always whole lines and at most one torn end.
 class AppendFile {
   public:

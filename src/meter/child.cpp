@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/child.h"
 
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <string_view>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 
@@ -25,6 +24,16 @@ constexpr std::array relayed{SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGUSR1,
                              SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH, SIGALRM};
 /// Would end this process for what concerns its files and pipes only; a failed write tells the same.
 constexpr std::array ignored{SIGPIPE, SIGXFSZ};
+
+/// As without a relay: the kernel does not stop a process group that no shell could continue.
+void stop_as_asked() {
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+}
 
 bool asks_to_end(int signal) {
     return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
@@ -79,7 +88,9 @@ void SignalRelay::attach(pid_t child) {
     }
 }
 
-void SignalRelay::detach() { attach(-1); }
+void SignalRelay::detach() {
+    attach(-1);
+}
 
 void SignalRelay::on_resize(std::function<void()> resized) {
     const std::scoped_lock lock(mutex_);
@@ -117,13 +128,14 @@ void SignalRelay::handle(int signal, bool from_terminal) {
         kill(child_, signal);
     }
     if (signal == SIGTSTP) {
-        raise(SIGSTOP);
+        stop_as_asked();
     }
 }
 
 std::variant<Child, Child::Failure> Child::start(
-    const std::vector<std::string>& command, const std::vector<std::pair<std::string, std::string>>& environment,
-    SignalRelay& relay, std::optional<int> output) {
+    const std::vector<std::string>& command,
+    const std::vector<std::pair<std::string, std::string>>& environment, SignalRelay& relay,
+    std::optional<int> output) {
     std::vector<std::string> variables;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view variable = *entry;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/resource.h>
-#include <sys/types.h>
-
 #include <atomic>
 #include <csignal>
 #include <functional>
@@ -15,6 +12,9 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
 
 #include "core/files.h"
 
@@ -64,21 +64,24 @@ class SignalRelay {
 /// How a command ended.
 struct ChildEnd {
     int exit_status = 0;        ///< 128+n after signal n
-    std::optional<int> signal;  ///< that ended it
+    std::optional<int> signal = {};  ///< that ended it
     rusage usage{};             ///< of the command and those of its descendants that were waited for
 };
 
-/// The metered command: standard input, output and error as they are here, unless `output` replaces its output.
+/// The metered command: standard input, output and error as they are here, unless `output` replaces its
+/// output.
 class Child {
   public:
     struct Failure {
         int exit_status;  ///< 127 not found, 126 not executable
         std::string sentence;
     };
-    /// Starts `command` with `environment` added to this process's. A failure is a value: Result's would lack the status.
-    static std::variant<Child, Failure> start(const std::vector<std::string>& command,
-                                              const std::vector<std::pair<std::string, std::string>>& environment,
-                                              SignalRelay& relay, std::optional<int> output);
+    /// Starts `command` with `environment` added to this process's. A failure is a value: Result's would lack
+    /// the status.
+    static std::variant<Child, Failure> start(
+        const std::vector<std::string>& command,
+        const std::vector<std::pair<std::string, std::string>>& environment, SignalRelay& relay,
+        std::optional<int> output);
 
     /// Waits for the command, not for its descendants. `ended` is called at once when it has ended.
     template <typename Ended>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/election.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "core/error.h"
 
@@ -44,8 +44,8 @@ std::string content(const files::Descriptor& file) {
 bool is_at(const files::Descriptor& file, const std::string& path) {
     struct stat opened {};
     struct stat there {};
-    return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
-           opened.st_ino == there.st_ino;
+    return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+           opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
 /// Whether somebody listens: a path that a crash left behind is refused.
@@ -81,7 +81,8 @@ std::variant<Election::Sampler, Election::Member> Election::hold(const std::file
             }
             return Sampler(std::move(lock), std::move(ranks), {lock_path, ranks_path});
         }
-        // Locked before looking: either the sampler sees this rank, or this rank sees that the sampler is gone.
+        // Locked before looking: either the sampler sees this rank, or this rank sees that the sampler is
+        // gone.
         flock(ranks.get(), LOCK_SH);
         if (std::string path = content(lock); alive(path) && is_at(ranks, ranks_path)) {
             if (write(ranks.get(), "r", 1) != 1) {
@@ -99,7 +100,8 @@ std::variant<Election::Sampler, Election::Member> Election::hold(const std::file
 void Election::Sampler::announce(const std::string& socket_path) {
     if (pwrite(lock_.get(), socket_path.data(), socket_path.size(), 0) !=
         static_cast<ssize_t>(socket_path.size())) {
-        throw environment_error("cannot tell the other ranks of this node about the sampler: {}", std::strerror(errno));
+        throw environment_error("cannot tell the other ranks of this node about the sampler: {}",
+                                std::strerror(errno));
     }
 }
 

@@ -10,8 +10,8 @@
 
 namespace joulemark::meter {
 
-/// One sampler per node: of all ranks of a job step that run `joulemark run` on this node, the one that gets a
-/// kernel lock in node-local storage meters, and the others send their marks to it. The locks end with the
+/// One sampler per node: of all ranks of a job step that run `joulemark run` on this node, the one that gets
+/// a kernel lock in node-local storage meters, and the others send their marks to it. The locks end with the
 /// processes that hold them, so nothing a crash leaves behind can block anyone.
 ///
 /// Two files beside each other: NAME.lock is held exclusively by the sampler and holds the path of its marker
@@ -43,8 +43,8 @@ class Election {
         files::Descriptor ranks;
     };
 
-    /// `key` names the job step and the node. Throws environment_error when the files cannot be used, or when a
-    /// sampler is there but does not announce itself within ten seconds.
+    /// `key` names the job step and the node. Throws environment_error when the files cannot be used, or when
+    /// a sampler is there but does not announce itself within ten seconds.
     static std::variant<Sampler, Member> hold(const std::filesystem::path& folder, const std::string& key);
 };
 

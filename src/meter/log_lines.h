@@ -35,9 +35,9 @@ class MllogReader final : public LogReader {
     std::optional<double> accuracy_;
 };
 
-/// Epochs from any line that a regular expression (ECMAScript) matches: a match ends the epoch before and begins
-/// the next one. Groups may be named, (?<loss>...), (?<samples>...): what they match belongs to the epoch
-/// that the line ends.
+/// Epochs from any line that a regular expression (ECMAScript) matches: a match ends the epoch before and
+/// begins the next one. Groups may be named, (?<loss>...), (?<samples>...): what they match belongs to the
+/// epoch that the line ends.
 class EpochRegexReader final : public LogReader {
   public:
     /// Throws bad_input for a pattern that is none.

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/marker_socket.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -15,6 +8,12 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "meter/node_folder.h"
@@ -45,8 +44,9 @@ std::filesystem::path node_folder() {
             return candidate;
         }
     }
-    throw environment_error("no writable folder for the marker socket: tried XDG_RUNTIME_DIR, /run/user/{}, /dev/shm, /tmp",
-                            getuid());
+    throw environment_error(
+        "no writable folder for the marker socket: tried XDG_RUNTIME_DIR, /run/user/{}, /dev/shm, /tmp",
+        getuid());
 }
 
 MarkerSocket::MarkerSocket(const std::filesystem::path& folder, Clock& clock, Take take)
@@ -110,9 +110,10 @@ bool MarkerSocket::take_one() {
         return false;
     }
     const auto bytes = static_cast<std::size_t>(size);
-    auto message = bytes > max_message_bytes
-                       ? Result<Message>(Failure{fmt::format("it is longer than {} bytes", max_message_bytes), ""})
-                       : parse_message(std::string_view(buffer_).substr(0, bytes));
+    auto message =
+        bytes > max_message_bytes
+            ? Result<Message>(Failure{fmt::format("it is longer than {} bytes", max_message_bytes), ""})
+            : parse_message(std::string_view(buffer_).substr(0, bytes));
     if (message) {
         take_(std::move(*message), clock_.now_ns());
     } else {

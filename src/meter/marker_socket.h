@@ -13,8 +13,8 @@
 
 namespace joulemark::meter {
 
-/// The datagram socket that programs send their messages to, and the thread that takes them. Only this user can
-/// send. A message that is no message is counted, and changes nothing.
+/// The datagram socket that programs send their messages to, and the thread that takes them. Only this user
+/// can send. A message that is no message is counted, and changes nothing.
 class MarkerSocket {
   public:
     /// Called on the socket's thread for every message, with the arrival time; a simulated clock is held.
@@ -31,7 +31,7 @@ class MarkerSocket {
     void stop();
 
     const std::string& path() const { return path_; }
-    std::uint64_t malformed() const { return malformed_; }           ///< after `stop`
+    std::uint64_t malformed() const { return malformed_; }             ///< after `stop`
     const std::string& first_complaint() const { return complaint_; }  ///< after `stop`
 
   private:

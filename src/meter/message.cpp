@@ -18,7 +18,9 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 4> event_names{"begin", "end", "config", "note"};
 
-Failure malformed(std::string_view what) { return {std::string(what), "see docs/schema.md, Marking protocol"}; }
+Failure malformed(std::string_view what) {
+    return {std::string(what), "see docs/schema.md, Marking protocol"};
+}
 
 std::optional<double> number(const json& object, const char* key) {
     const auto found = object.find(key);
@@ -42,7 +44,9 @@ std::string string(const json& object, const char* key) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string cell(std::optional<double> value) { return value ? csv::text(*value) : ""; }
+std::string cell(std::optional<double> value) {
+    return value ? csv::text(*value) : "";
+}
 
 }  // namespace
 

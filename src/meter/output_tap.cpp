@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/output_tap.h"
 
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -8,12 +14,6 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <string_view>
 
 #include "core/error.h"
 
@@ -66,7 +66,9 @@ OutputTap::OutputTap(std::vector<std::unique_ptr<LogReader>> readers, Take take)
     }
 }
 
-OutputTap::~OutputTap() { finish(); }
+OutputTap::~OutputTap() {
+    finish();
+}
 
 void OutputTap::copy_window_size() const {
     winsize size{};

@@ -15,9 +15,9 @@ inline constexpr std::size_t max_row_values = 16;
 
 /// What one read of one source gave: as fixed in size as the sampling loops need it.
 struct Row {
-    std::int64_t time_ns;  ///< start of the read
-    std::int64_t read_ns;  ///< its duration
-    std::uint32_t source;  ///< index into the machine's sources
+    std::int64_t time_ns;                       ///< start of the read
+    std::int64_t read_ns;                       ///< its duration
+    std::uint32_t source;                       ///< index into the machine's sources
     std::array<double, max_row_values> values;  ///< as Source::read filled them; the rest is not used
 };
 

@@ -36,8 +36,8 @@ struct RunOptions {
     bool quiet = false;
 };
 
-/// Meters the command and returns its exit status: 128+n after signal n, 127 when it is not found, 126 when it
-/// cannot be executed. Throws Error before the command begins: with ExitCode::before_child for what is
+/// Meters the command and returns its exit status: 128+n after signal n, 127 when it is not found, 126 when
+/// it cannot be executed. Throws Error before the command begins: with ExitCode::before_child for what is
 /// Joulemark's own failure, as it comes for a wrong option or a control that cannot be set.
 int run(const RunOptions& options);
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run_document.h"
 
-#include <sys/resource.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -12,6 +8,9 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "core/csv.h"
 #include "core/error.h"
@@ -149,27 +148,31 @@ std::string text(const launch::Lookup& lookup, const char* name) {
 
 }  // namespace
 
-RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks, const launch::Lookup& lookup) {
+RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,
+                     const launch::Lookup& lookup) {
     RunIdentity identity{.ranks = ranks, .expected_hosts = options.expected_hosts};
     const std::string program = std::filesystem::path(options.command.front()).filename();
     identity.name = options.name.empty() ? program : options.name;
     if (!options.run_id.empty()) {
         if (file_name_of(options.run_id) != options.run_id) {
-            throw bad_input("--run-id '{}' must be a file name of letters, digits, '-', '_' and '.'", options.run_id);
+            throw bad_input("--run-id '{}' must be a file name of letters, digits, '-', '_' and '.'",
+                            options.run_id);
         }
         identity.run = options.run_id;
     } else if (ranks.world_size > 1 && !ranks.job_id.empty()) {
         identity.run = fmt::format("{}-{}-{}{}", identity.name, ranks.launcher, ranks.job_id,
                                    ranks.step.empty() ? "" : "." + ranks.step);
     } else {
-        identity.run = fmt::format("{}-{:%Y%m%dT%H%M%SZ}-{}", identity.name, fmt::gmtime(std::time(nullptr)), getpid());
+        identity.run =
+            fmt::format("{}-{:%Y%m%dT%H%M%SZ}-{}", identity.name, fmt::gmtime(std::time(nullptr)), getpid());
     }
     identity.run = file_name_of(identity.run);
     if (identity.expected_hosts.empty() && ranks.world_size > ranks.local_world_size.value_or(1)) {
         // mpirun inside an allocation has no step of its own that would list the hosts.
         const std::string step = text(lookup, "SLURM_STEP_NODELIST");
         const bool own_step = ranks.launcher == "slurm" && !step.empty();
-        identity.expected_hosts = launch::expand_hostlist(own_step ? step : text(lookup, "SLURM_JOB_NODELIST"));
+        identity.expected_hosts =
+            launch::expand_hostlist(own_step ? step : text(lookup, "SLURM_JOB_NODELIST"));
     }
     if (identity.expected_hosts.empty()) {
         identity.expected_hosts = {ranks.node};
@@ -210,7 +213,8 @@ json run_document(const RunOptions& options, const RunIdentity& identity, const 
         {"energy_rate_hz", energy_rate_hz},
         {"allocation", allocation(identity, machine)},
         {"software",
-         {{"kernel", fmt::format("{} {}", system.sysname, system.release)}, {"driver", machine.driver_version}}},
+         {{"kernel", fmt::format("{} {}", system.sysname, system.release)},
+          {"driver", machine.driver_version}}},
         {"hardware",
          {{"cpu_model", proc_value("/proc/cpuinfo", "model name")},
           {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},

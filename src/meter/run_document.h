@@ -20,14 +20,15 @@ namespace joulemark::meter {
 /// What run.json and end.json hold (docs/schema.md).
 
 struct RunIdentity {
-    std::string run, name;
-    launch::RankEnvironment ranks;
-    std::vector<std::string> expected_hosts;
+    std::string run = {}, name = {};
+    launch::RankEnvironment ranks = {};
+    std::vector<std::string> expected_hosts = {};
 };
 
-/// The run's id, name and hosts: equal for all ranks and nodes of one job step. Throws bad_input for an id that is no
-/// file name.
-RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks, const launch::Lookup& lookup);
+/// The run's id, name and hosts: equal for all ranks and nodes of one job step. Throws bad_input for an id
+/// that is no file name.
+RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,
+                     const launch::Lookup& lookup);
 
 nlohmann::json run_document(const RunOptions& options, const RunIdentity& identity,
                             const sensors::Machine& machine, double energy_rate_hz,
@@ -41,7 +42,8 @@ struct OwnCost {
 OwnCost own_cost();
 
 nlohmann::json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
-                            const std::optional<Sampler::Statistics>& statistics, const RunWriter::Counts& counts,
-                            const sensors::Machine& machine, const std::vector<std::string>& warnings);
+                            const std::optional<Sampler::Statistics>& statistics,
+                            const RunWriter::Counts& counts, const sensors::Machine& machine,
+                            const std::vector<std::string>& warnings);
 
 }  // namespace joulemark::meter

@@ -62,9 +62,11 @@ RunWriter::RunWriter(std::filesystem::path folder, const nlohmann::json& run,
     : folder_(std::move(folder)), totals_(totals), simulated_(simulated) {
     files::make_directories(folder_);
     if (std::filesystem::exists(folder_ / run_format::run_file)) {
-        throw environment_error("{} already holds a run: choose another --run-id or --name", folder_.string());
+        throw environment_error("{} already holds a run: choose another --run-id or --name",
+                                folder_.string());
     }
-    files::write_atomically(folder_ / run_format::run_file, run.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+    files::write_atomically(folder_ / run_format::run_file,
+                            run.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 
     for (const auto& source : sources) {
         for (const auto metric : source->info().metrics) {
@@ -91,7 +93,8 @@ RunWriter::RunWriter(std::filesystem::path folder, const nlohmann::json& run,
                       .device = source->info().device};
         for (const auto column : sample_files_[layout.file].columns) {
             const auto found = std::ranges::find(metrics, column);
-            layout.value_of_column.push_back(found == metrics.end() ? -1 : static_cast<int>(found - metrics.begin()));
+            layout.value_of_column.push_back(
+                found == metrics.end() ? -1 : static_cast<int>(found - metrics.begin()));
             layout.flags.push_back(sensors::info(column).behaviour == sensors::Behaviour::flags);
         }
         layouts_.push_back(std::move(layout));
@@ -99,7 +102,9 @@ RunWriter::RunWriter(std::filesystem::path folder, const nlohmann::json& run,
     thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
 }
 
-RunWriter::~RunWriter() { stop(); }
+RunWriter::~RunWriter() {
+    stop();
+}
 
 RowChannel& RunWriter::channel(std::size_t capacity) {
     const std::scoped_lock lock(mutex_);
@@ -128,7 +133,8 @@ void RunWriter::loop(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
         {
             std::unique_lock lock(mutex_);
-            work_.wait_for(lock, stop, flush_period, [this] { return woken_.load(std::memory_order_relaxed); });
+            work_.wait_for(lock, stop, flush_period,
+                           [this] { return woken_.load(std::memory_order_relaxed); });
         }
         pass();
     }
@@ -224,7 +230,8 @@ RunWriter::Counts RunWriter::counts() const {
 
 bool RunWriter::write_end(const nlohmann::json& end) {
     try {
-        files::write_atomically(folder_ / run_format::end_file, end.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        files::write_atomically(folder_ / run_format::end_file,
+                                end.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return true;
     } catch (const Error& error) {
         warnings_.emplace_back(error.what());

@@ -45,7 +45,8 @@ class RowChannel {
 /// reaches the sampling threads or the metered command.
 class RunWriter {
   public:
-    /// Makes the folder and run.json, then the tables. Throws environment_error, also when the folder has a run.json.
+    /// Makes the folder and run.json, then the tables. Throws environment_error, also when the folder has a
+    /// run.json.
     RunWriter(std::filesystem::path folder, const nlohmann::json& run,
               const std::vector<std::unique_ptr<sensors::Source>>& sources, Totals& totals, bool simulated);
     /// Writes what is left.
@@ -86,8 +87,8 @@ class RunWriter {
     struct Layout {
         std::size_t file = 0;
         std::string device;
-        std::vector<int> value_of_column;  ///< -1: not of this source
-        std::vector<bool> flags;           ///< of the columns: written as whole numbers
+        std::vector<int> value_of_column = {};  ///< -1: not of this source
+        std::vector<bool> flags = {};           ///< of the columns: written as whole numbers
     };
 
     void wake();

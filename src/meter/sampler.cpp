@@ -30,7 +30,9 @@ std::int64_t clock_ns(clockid_t id) {
 /// Absolute deadlines `period` apart.
 class Deadlines {
   public:
-    Deadlines(std::int64_t now_ns, double rate_hz) : next_(now_ns), period_(nanoseconds(1 / rate_hz)) { advance(now_ns); }
+    Deadlines(std::int64_t now_ns, double rate_hz) : next_(now_ns), period_(nanoseconds(1 / rate_hz)) {
+        advance(now_ns);
+    }
 
     std::int64_t next() const { return next_; }
     /// The first one later than `now_ns`; gives the number of those skipped on the way.
@@ -220,7 +222,8 @@ void Sampler::State::run_slow(Slow& source) {
         }
         if (rates.slow_cpu_share > 0) {
             const double cost_ns = static_cast<double>(cpu_ns) / static_cast<double>(reads);
-            deadlines.stretch(std::llround(cost_ns * static_cast<double>(slow.size()) / rates.slow_cpu_share));
+            deadlines.stretch(
+                std::llround(cost_ns * static_cast<double>(slow.size()) / rates.slow_cpu_share));
         }
         source.late += deadlines.advance(clock->now_ns());
     }
@@ -269,7 +272,9 @@ Sampler::Sampler(std::shared_ptr<Clock> clock, const std::vector<std::unique_ptr
     state_->fast.channel = &writer.channel(room(rates.rate_hz, state_->fast.readers.size()));
 }
 
-Sampler::~Sampler() { stop(); }
+Sampler::~Sampler() {
+    stop();
+}
 
 void Sampler::start() {
     State& state = *state_;
@@ -298,7 +303,6 @@ bool Sampler::stop() {
     if (!state.started) {
         return true;
     }
-    state.started = false;
     state.request_slow(true);
     state.fast.stop.request_stop();
     state.read_fast();
@@ -308,6 +312,7 @@ bool Sampler::stop() {
     for (std::thread& thread : state.threads) {
         thread.join();
     }
+    state.started = false;
     return true;
 }
 

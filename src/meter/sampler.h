@@ -14,7 +14,7 @@
 namespace joulemark::meter {
 
 struct SamplingRates {
-    double rate_hz = 10;   ///< of all sources but slow ones
+    double rate_hz = 10;        ///< of all sources but slow ones
     double energy_rate_hz = 1;  ///< of slow sources
     /// Slow sources are read less often when that would cost more than this share of one processor, all
     /// slow sources together; their readings at region edges stay. 0: never.
@@ -22,7 +22,8 @@ struct SamplingRates {
 };
 
 /// Reads the sources of a machine: the fast ones in turn on one thread, every slow one on its own, all on
-/// absolute deadlines of the clock. A read that overruns its period makes the sampler skip, never drift or queue.
+/// absolute deadlines of the clock. A read that overruns its period makes the sampler skip, never drift or
+/// queue.
 class Sampler {
   public:
     /// `sources` and `writer` must outlive it.
@@ -42,9 +43,9 @@ class Sampler {
     bool stop();
 
     struct Statistics {
-        double driver_s = 0;     ///< inside reads, all threads together
-        std::uint64_t late = 0;  ///< ticks skipped because reading took too long
-        std::map<std::string, double> achieved_hz;  ///< "nvml.gpu0": reads on the period, edges apart
+        double driver_s = 0;                        ///< inside reads, all threads together
+        std::uint64_t late = 0;                     ///< ticks skipped because reading took too long
+        std::map<std::string, double> achieved_hz = {};  ///< "nvml.gpu0": reads on the period, edges apart
     };
     Statistics statistics() const;  ///< after `stop` that was true
 

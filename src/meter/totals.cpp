@@ -27,8 +27,9 @@ Tells tells(sensors::Metric metric, const sensors::SourceInfo& info) {
         case node_power_w:
             return Tells::power;
         case gpu_power_w:  // lags where it is an average, so only where there is no instant value
-            return std::ranges::find(info.metrics, gpu_power_instant_w) == info.metrics.end() ? Tells::power
-                                                                                              : Tells::nothing;
+            return std::ranges::find(info.metrics, gpu_power_instant_w) == info.metrics.end()
+                       ? Tells::power
+                       : Tells::nothing;
         default:
             return Tells::nothing;
     }
@@ -120,7 +121,9 @@ void Totals::edge(std::int64_t time_ns, bool begin, std::size_t window) {
     }
 }
 
-void Totals::command_edge(std::int64_t time_ns, bool begin) { edge(time_ns, begin, command_window); }
+void Totals::command_edge(std::int64_t time_ns, bool begin) {
+    edge(time_ns, begin, command_window);
+}
 
 void Totals::epoch_edge(std::int64_t time_ns, bool begin, int rank) {
     if (epoch_rank_.value_or(rank) != rank || (!begin && !epoch_start_ns_)) {

@@ -62,9 +62,9 @@ class Totals {
     /// One device's energy over the whole command.
     struct Entry {
         std::string device, component;
-        std::string method;  ///< of the source: counter | sampled | estimated | simulated
-        std::optional<double> counter_j, integrated_j;
-        std::optional<double> epochs_j;  ///< over all complete epochs
+        std::string method = {};  ///< of the source: counter | sampled | estimated | simulated
+        std::optional<double> counter_j = {}, integrated_j = {};
+        std::optional<double> epochs_j = {};  ///< over all complete epochs
         std::optional<double> best() const { return counter_j ? counter_j : integrated_j; }
     };
     struct Epochs {
