@@ -148,8 +148,7 @@ class Runner {
     std::vector<PlannedRun> runs_;
     std::vector<bool> done_;  ///< of runs_, by position
     Ledger ledger_;
-    std::map<std::string, std::string>
-        refused_;  ///< configurations whose controls are not permitted, and why
+    std::map<std::string, std::string> refused_;  ///< why, by configuration: its controls are not permitted
     int failed_ = 0;
     int stop_signal_ = 0;
     bool over_budget_ = false;
@@ -260,14 +259,7 @@ std::string Runner::status_line(const PlannedRun& run, double elapsed_s) const {
     if (is_known) {
         line += fmt::format(", about {} left", report::duration_text(std::max(0.0, left_s - elapsed_s)));
     }
-    if (ledger_.has_energy()) {
-        line += fmt::format(", {}{}", report::energy_text(ledger_.energy_j()),
-                            study_.simulation ? " (simulated)" : "");
-    }
-    if (options_.budget_j) {
-        line += fmt::format(" of {}", report::energy_text(*options_.budget_j));
-    }
-    return line;
+    return ledger_.has_energy() ? line + ", " + energy_so_far() : line;
 }
 
 void Runner::take_signal(const siginfo_t& info, const launch::Process* process) {
@@ -358,19 +350,22 @@ void Runner::attempt(const PlannedRun& run) {
         return;
     }
     std::string reason = ending.reason.empty() ? last_complaint(log) : ending.reason;
-    // The meter's own refusal, before the command began; with an end.json the status is the command's.
-    if (ending.status == static_cast<int>(ExitCode::environment) && state.kind != RunState::Kind::failed &&
-        sets_controls(run)) {
-        supersede(directory_, run.id);
+    // The meter refused the level, not permitted (3) or out of the device's range (2), before it began the
+    // run.
+    const bool is_refusal = ending.status == static_cast<int>(ExitCode::environment) ||
+                            ending.status == static_cast<int>(ExitCode::bad_input);
+    if (is_refusal && state.kind == RunState::Kind::absent && sets_controls(run) && !reason.empty()) {
         refused_[configuration_key(run)] = reason;
         runs_[static_cast<std::size_t>(run.position) - 1].skipped = reason;
         progress_.warn(fmt::format("{}: skipped: {}", title, reason));
         return;
     }
     ++failed_;
-    if (reason.empty()) {
-        reason =
-            ending.status == 0 ? "it left no complete record" : fmt::format("exit status {}", ending.status);
+    ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
+    if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
+        reason = fmt::format("exit status {}", state.exit_status);
+    } else if (reason.empty()) {
+        reason = fmt::format("exit status {}, without a complete record", ending.status);
     }
     progress_.warn(fmt::format("{}: failed: {}; its output is in {}", title, reason, log.string()));
 }
