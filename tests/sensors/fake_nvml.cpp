@@ -62,6 +62,12 @@ Table fake_table() {
     };
     table.field_values = [](Device d, int, FieldValue* value) {
         const bool instant = value->field_id == field_power_instant;
+        if (value->scope_id != power_scope_gpu) {
+            value->status = value->scope_id == power_scope_memory ? gpu(d).status("memory power") : gpu(d).status("module");
+            value->value_type = type_unsigned;
+            value->value.as_unsigned = value->scope_id == power_scope_memory ? 60'000 : 600'000;
+            return success;
+        }
         value->status = gpu(d).status(instant ? "instant" : "average");
         value->value_type = type_unsigned;
         value->value.as_unsigned = instant ? gpu(d).instant_mw : gpu(d).average_mw;
@@ -88,7 +94,7 @@ Table fake_table() {
     table.gpm_metrics_get = [](GpmMetricsGet* request) {
         for (unsigned i = 0; i < request->num_metrics; ++i) {
             GpmMetric& metric = request->metrics[i];
-            metric.status = metric.metric_id == gpm_sm_util ? success : error_not_supported;
+            metric.status = metric.metric_id == gpm_sm_util || metric.metric_id == gpm_pcie_tx ? success : error_not_supported;
             metric.value = (*reinterpret_cast<FakeGpu**>(request->sample2))->sm_util;
         }
         return success;

@@ -222,6 +222,25 @@ TEST(Nvml, no_performance_counters_before_hopper) {
     EXPECT_THAT(nvml.report("nvml.gpm gpu0", "sm util").reason, HasSubstr("lock out profilers"));
 }
 
+TEST(Nvml, performance_metrics_come_in_si_units_and_unsupported_ones_are_reported) {
+    Nvml nvml{.gpus = {{}}};
+    nvml.discover();
+    EXPECT_THAT(nvml.source("nvml.gpm").info().metrics,
+                ElementsAre(Metric::gpu_sm_util_pct, Metric::gpu_pcie_tx_bytes_per_s));
+    EXPECT_EQ(nvml.value("nvml.gpm", Metric::gpu_pcie_tx_bytes_per_s), 42.0 * 1024 * 1024);
+    EXPECT_EQ(nvml.report("nvml.gpm gpu0", "nvlink tx").status, "unavailable");
+}
+
+TEST(Nvml, memory_power_is_told_apart_and_module_power_only_where_there_is_a_module) {
+    Nvml board{.gpus = {{}}};
+    board.discover();
+    EXPECT_EQ(board.value("nvml", Metric::gpu_memory_power_w), 60);
+    EXPECT_THAT(board.source("nvml").info().metrics, Not(Contains(Metric::gpu_module_power_w)));
+    Nvml module{.gpus = {{.name = "NVIDIA GH200 480GB"}}};
+    module.discover();
+    EXPECT_EQ(module.value("nvml", Metric::gpu_module_power_w), 600);
+}
+
 TEST(Nvml, performance_samples_are_freed) {
     {
         Nvml nvml{.gpus = {{}}};
