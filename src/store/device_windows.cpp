@@ -283,7 +283,7 @@ std::vector<Series> DeviceWindows::series() const {
 std::vector<Warning> DeviceWindows::warnings() const {
     std::vector<Warning> all;
     if (out_of_order_ > 0) {
-        all.push_back({"out_of_order", fmt::format("{}: {} samples are not later than the one before: left out",
+        all.push_back({"out_of_order", fmt::format("{}: {} values are not later than the one before: left out",
                                                    facts_.id, out_of_order_)});
     }
     if (facts_.simulated) {

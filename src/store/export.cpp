@@ -280,7 +280,8 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
     std::set<std::string> factors;
     Statement all = database.prepare("SELECT factors FROM runs");
     while (all.step()) {
-        for (const auto& [key, value] : json::parse(all.text(0)).items()) {
+        const json of_run = json::parse(all.text(0));
+        for (const auto& [key, value] : of_run.items()) {
             factors.insert(key);
         }
     }
