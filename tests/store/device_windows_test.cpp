@@ -37,7 +37,9 @@ struct Fixture {
     void put(std::int64_t time, std::vector<Metric> metrics, std::vector<double> values) {
         windows.add(time, metrics, values);
     }
-    DeviceMetrics over(std::int64_t start, std::int64_t end) const { return windows.over({start, end, start, end}); }
+    DeviceMetrics over(std::int64_t start, std::int64_t end) const {
+        return windows.over({start, end, start, end});
+    }
 };
 
 TEST(DeviceWindows, CounterFirstIntegralSecondProtocolBeside) {
@@ -80,7 +82,8 @@ TEST(DeviceWindows, AGapAddsNothingAndIsBounded) {
     EXPECT_DOUBLE_EQ(m.covered_s, 4);
     EXPECT_EQ(m.energy_j, m.energy_integrated_j);
     EXPECT_EQ(m.energy_method, "integrated");
-    EXPECT_DOUBLE_EQ(*m.energy_bound_j, 180 * (6 + 0.1)) << "at most the highest power seen, all through the gap";
+    EXPECT_DOUBLE_EQ(*m.energy_bound_j, 180 * (6 + 0.1))
+        << "at most the highest power seen, all through the gap";
 }
 
 TEST(DeviceWindows, AFailedReadIsAGapButAnotherSourcesRowIsNone) {
@@ -149,7 +152,9 @@ TEST(DeviceWindows, ACounterAloneGivesPowerAndCoverage) {
 }
 
 TEST(DeviceWindows, AnEstimateIsCalledOne) {
-    Fixture cpu({0, s}, {.id = "cpu", .component = "cpu", .sources = {{.metrics = {cpu_power_w}, .estimated = true}}});
+    Fixture cpu(
+        {0, s},
+        {.id = "cpu", .component = "cpu", .sources = {{.metrics = {cpu_power_w}, .estimated = true}}});
     cpu.put(0, cpu_power_w, 60);
     cpu.put(s, cpu_power_w, 60);
     EXPECT_EQ(cpu.over(0, s).energy_method, "estimated");

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 constexpr std::string_view header =
-    "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_direction,source,data\n";
+    "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_direction,source,"
+    "data\n";
 
 TEST(SampleReader, PassesOverUnknownColumnsAndDamageAndATornEnd) {
     const TemporaryFolder folder;
@@ -75,7 +76,8 @@ TEST(SampleReader, TakesAMissingOrEmptyFileAsNoSamples) {
 
 TEST(SampleReader, ReadsBitMasksInHexadecimal) {
     const TemporaryFolder folder;
-    SampleReader reader(folder.write("gpu.csv", "time_ns,read_ns,device,throttle_reasons\n1,1,gpu0,0x24\n"), File::gpu);
+    SampleReader reader(folder.write("gpu.csv", "time_ns,read_ns,device,throttle_reasons\n1,1,gpu0,0x24\n"),
+                        File::gpu);
     SampleRow row;
     ASSERT_TRUE(reader.next(row));
     EXPECT_EQ(row.values[0], 0x24);
@@ -84,12 +86,13 @@ TEST(SampleReader, ReadsBitMasksInHexadecimal) {
 TEST(ReadMarks, AddsTheRanksOfAHostAndWeighsLossBySamples) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;
-    const Marks marks = read_marks(folder.write("regions.csv", std::string(header) +
-                                                                   "10,begin,epoch,0,0,,,,,,,,socket,\n"
-                                                                   "12,begin,epoch,0,1,,,,,,,,socket,\n"
-                                                                   "20,end,epoch,0,1,300,3,,2.0,top1,0.5,lower,socket,\n"
-                                                                   "18,end,epoch,0,0,100,1,,4.0,top1,0.1,lower,socket,\n"),
-                                   warnings);
+    const Marks marks =
+        read_marks(folder.write("regions.csv", std::string(header) +
+                                                   "10,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                   "12,begin,epoch,0,1,,,,,,,,socket,\n"
+                                                   "20,end,epoch,0,1,300,3,,2.0,top1,0.5,lower,socket,\n"
+                                                   "18,end,epoch,0,0,100,1,,4.0,top1,0.1,lower,socket,\n"),
+                   warnings);
     ASSERT_THAT(marks.regions, SizeIs(1));
     const RegionRecord& epoch = marks.regions[0];
     EXPECT_EQ(epoch.start_ns, 10);
@@ -108,12 +111,12 @@ TEST(ReadMarks, AddsTheRanksOfAHostAndWeighsLossBySamples) {
 TEST(ReadMarks, ARegionIsOpenUntilEveryRankEndsIt) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;
-    const Marks marks = read_marks(folder.write("regions.csv", std::string(header) +
-                                                                   "0,begin,epoch,0,0,,,,,,,,socket,\n"
-                                                                   "0,begin,epoch,0,1,,,,,,,,socket,\n"
-                                                                   "9,end,epoch,0,0,100,,,,,,,socket,\n"
-                                                                   "9,end,eval,3,0,,,,,,,,socket,\n"),
-                                   warnings);
+    const Marks marks =
+        read_marks(folder.write("regions.csv", std::string(header) + "0,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                                     "0,begin,epoch,0,1,,,,,,,,socket,\n"
+                                                                     "9,end,epoch,0,0,100,,,,,,,socket,\n"
+                                                                     "9,end,eval,3,0,,,,,,,,socket,\n"),
+                   warnings);
     ASSERT_THAT(marks.regions, SizeIs(1));
     EXPECT_TRUE(marks.regions[0].open);
     EXPECT_EQ(marks.regions[0].start_ns, 0) << "time 0 is a time like any other";
@@ -125,11 +128,12 @@ TEST(ReadMarks, LaterConfigurationWinsAndNotesAreKept) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;
     const Marks marks =
-        read_marks(folder.write("regions.csv", std::string(header) +
-                                                   "1,config,,,0,,,,,,,,socket,\"{\"\"gpus\"\":2,\"\"a\"\":\"\"x,y\"\"}\"\n"
-                                                   "2,config,,,0,,,,,,,,socket,\"{\"\"gpus\"\":4}\"\n"
-                                                   "3,note,,,0,,,,,,,,socket,\"{\"\"skipped\"\":\"\"a.jpg\"\"}\"\n"
-                                                   "4,config,,,0,,,,,,,,socket,{broken\n"),
+        read_marks(folder.write("regions.csv",
+                                std::string(header) +
+                                    "1,config,,,0,,,,,,,,socket,\"{\"\"gpus\"\":2,\"\"a\"\":\"\"x,y\"\"}\"\n"
+                                    "2,config,,,0,,,,,,,,socket,\"{\"\"gpus\"\":4}\"\n"
+                                    "3,note,,,0,,,,,,,,socket,\"{\"\"skipped\"\":\"\"a.jpg\"\"}\"\n"
+                                    "4,config,,,0,,,,,,,,socket,{broken\n"),
                    warnings);
     EXPECT_EQ(marks.config, (nlohmann::json{{"gpus", 4}, {"a", "x,y"}}));
     EXPECT_THAT(marks.notes, SizeIs(1));

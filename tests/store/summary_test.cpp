@@ -6,7 +6,8 @@
 namespace joulemark::store {
 namespace {
 
-DeviceMetrics device(const char* id, const char* component, std::optional<double> energy_j, const char* method) {
+DeviceMetrics device(const char* id, const char* component, std::optional<double> energy_j,
+                     const char* method) {
     DeviceMetrics metrics;
     metrics.device = id;
     metrics.component = component;
@@ -26,8 +27,9 @@ RunRecord run_with(std::vector<DeviceMetrics> devices) {
 }
 
 TEST(Summary, CountsEachJouleOnce) {
-    const auto summary = summarise_run(run_with({device("gpu0", "gpu", 100, "counter"), device("gpu1", "gpu", 50, "integrated"),
-                                                 device("cpu0", "cpu", 20, "estimated"), device("node", "node", 900, "counter")}));
+    const auto summary = summarise_run(
+        run_with({device("gpu0", "gpu", 100, "counter"), device("gpu1", "gpu", 50, "integrated"),
+                  device("cpu0", "cpu", 20, "estimated"), device("node", "node", 900, "counter")}));
     EXPECT_EQ(summary->energy_j, 170) << "the node contains its parts";
     EXPECT_EQ(summary->energy_components, "gpu+cpu");
     EXPECT_EQ(summary->energy_method, "counter+estimated+integrated");
@@ -36,7 +38,8 @@ TEST(Summary, CountsEachJouleOnce) {
 }
 
 TEST(Summary, TakesTheNodeWhereNothingElseIsMeasured) {
-    const auto summary = summarise_run(run_with({device("gpu0", "gpu", std::nullopt, ""), device("node", "node", 900, "counter")}));
+    const auto summary = summarise_run(
+        run_with({device("gpu0", "gpu", std::nullopt, ""), device("node", "node", 900, "counter")}));
     EXPECT_EQ(summary->energy_j, 900);
     EXPECT_EQ(summary->energy_components, "node");
     EXPECT_EQ(summary->gpus_without_energy, 1u);
