@@ -125,8 +125,10 @@ class Builder {
             identify(host);
             keep_warnings(host);
         }
-        for (const nlohmann::json* known : {&record.config, &record.factors}) {
-            for (const char* name : {"train_seed", "seed"}) {
+        static const nlohmann::json none = nlohmann::json::object();
+        const nlohmann::json& tags = record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
+        for (const nlohmann::json* known : {&record.config, &record.factors, &tags}) {
+            for (const char* name : {"seed", "train_seed"}) {
                 if (metrics_.train_seed.empty() && known->contains(name)) {
                     metrics_.train_seed = (*known)[name].dump();
                 }
