@@ -110,8 +110,10 @@ nlohmann::json configuration_factors(const store::RunRecord& record) {
     if (const std::string hardware = hardware_name(record); !hardware.empty()) {
         factors.emplace("hardware", hardware);
     }
-    if (const std::string workload = workload_name(run_json); !workload.empty()) {
-        factors.emplace("workload", workload);
+    if (!run_json.contains("imported")) {
+        if (const std::string workload = workload_name(run_json); !workload.empty()) {
+            factors.emplace("workload", workload);
+        }
     }
     complete_batches(factors);
     return factors;

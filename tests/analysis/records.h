@@ -130,7 +130,7 @@ inline store::RunRecord imported_record(const std::string& name, nlohmann::json 
     record.expected_hosts = {"imported"};
     store::HostRecord host;
     host.host = "imported";
-    host.run_json = {{"host", "imported"}, {"factors", factors}, {"imported", metrics}};
+    host.run_json = {{"host", "imported"}, {"factors", factors}, {"imported", {{"metrics", metrics}}}};
     host.end_json = nlohmann::json::object();
     record.hosts.push_back(std::move(host));
     return record;
