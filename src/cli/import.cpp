@@ -13,24 +13,24 @@ namespace joulemark::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using store::import::Imported;
-using store::import::Pairs;
+using store::imports::Imported;
+using store::imports::Pairs;
 
 Imported import_one(const fs::path& path, const Pairs& map, const Pairs& set, const fs::path& results) {
     if (!fs::exists(path)) {
         throw bad_input("there is no {}", path.string());
     }
     if (fs::is_directory(path)) {
-        if (!store::import::is_sample_folder(path)) {
+        if (!store::imports::is_sample_folder(path)) {
             throw bad_input("{} is a folder without fast.csv, slow.csv and marks.csv; name the files to import",
                             path.string());
         }
-        return store::import::import_sample_folder(path, set, results);
+        return store::imports::import_sample_folder(path, set, results);
     }
-    if (map.empty() && store::import::is_nvidia_smi_log(path)) {
-        return store::import::import_nvidia_smi(path, set, results);
+    if (map.empty() && store::imports::is_nvidia_smi_log(path)) {
+        return store::imports::import_nvidia_smi(path, set, results);
     }
-    return store::import::import_table(path, map, set, results);
+    return store::imports::import_table(path, map, set, results);
 }
 
 }  // namespace
@@ -48,13 +48,13 @@ int import_command(const Arguments& arguments) {
     app.footer(fmt::format(
         "Fields: {} repeat {}\n"
         "Example: joulemark import means.csv -o study --map gpus=n,energy_kwh=kwh,gpu_hours=hours --set epochs=100",
-        store::import::field_names(store::import::Field::Kind::factor),
-        store::import::field_names(store::import::Field::Kind::result)));
+        store::imports::field_names(store::imports::Field::Kind::factor),
+        store::imports::field_names(store::imports::Field::Kind::result)));
     if (!parse(app, arguments)) {
         return 0;
     }
-    const Pairs mapped = store::import::parse_pairs(map, "--map");
-    const Pairs constants = store::import::parse_pairs(set, "--set");
+    const Pairs mapped = store::imports::parse_pairs(map, "--map");
+    const Pairs constants = store::imports::parse_pairs(set, "--set");
     std::size_t runs = 0;
     for (const std::string& path : paths) {
         const Imported imported = import_one(path, mapped, constants, out);

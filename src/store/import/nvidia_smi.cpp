@@ -18,7 +18,7 @@
 #include "core/run_format.h"
 #include "core/units.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 namespace {
 
 struct Column {
@@ -191,4 +191,4 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set, 
     return {{run.run}, {}};
 }
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

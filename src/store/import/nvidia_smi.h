@@ -5,7 +5,7 @@
 
 #include "store/import/run_folder.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 
 /// Whether the first line of a file is that of an `nvidia-smi --query-gpu=timestamp,... --format=csv` log.
 bool is_nvidia_smi_log(const std::filesystem::path& file);
@@ -15,4 +15,4 @@ bool is_nvidia_smi_log(const std::filesystem::path& file);
 /// Times are the log's local time, taken as they stand. Throws bad_input with the line for anything else.
 Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set, const std::filesystem::path& results);
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

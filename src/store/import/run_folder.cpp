@@ -14,7 +14,7 @@
 #include "core/run_format.h"
 #include "store/import/table.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 namespace {
 
 constexpr std::string_view host = "imported";
@@ -103,4 +103,4 @@ void RunFolder::write(const std::filesystem::path& results) const {
     files::write_atomically(folder / run_format::end_file, end.dump(1) + '\n');
 }
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 
 /// FIELD=VALUE pairs of --map and --set.
 using Pairs = std::map<std::string, std::string>;
@@ -45,4 +45,4 @@ struct RunFolder {
 /// "<stem>-<8 hex digits>": equal for equal content and settings, so that a second import finds the first.
 std::string run_stem(const std::filesystem::path& file, std::string_view content, const Pairs& map, const Pairs& set);
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

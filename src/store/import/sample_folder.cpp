@@ -16,7 +16,7 @@
 #include "core/run_format.h"
 #include "core/units.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 namespace {
 
 constexpr std::array names{"fast.csv", "slow.csv", "marks.csv"};
@@ -211,4 +211,4 @@ Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& 
     return {{run.run}, {}};
 }
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

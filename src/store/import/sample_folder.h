@@ -5,7 +5,7 @@
 
 #include "store/import/run_folder.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 
 /// Whether `folder` holds what import_sample_folder reads.
 bool is_sample_folder(const std::filesystem::path& folder);
@@ -19,4 +19,4 @@ bool is_sample_folder(const std::filesystem::path& folder);
 Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& set,
                               const std::filesystem::path& results);
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

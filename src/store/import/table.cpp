@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/units.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 namespace {
 
 using Kind = Field::Kind;
@@ -193,4 +193,4 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
     return imported;
 }
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports

@@ -7,7 +7,7 @@
 
 #include "store/import/run_folder.h"
 
-namespace joulemark::store::import {
+namespace joulemark::store::imports {
 
 /// What a column of a table may mean (product.md, "Contracts that scripts rely on").
 struct Field {
@@ -29,4 +29,4 @@ std::string field_names(Field::Kind kind);
 Imported import_table(const std::filesystem::path& file, const Pairs& map, const Pairs& set,
                       const std::filesystem::path& results);
 
-}  // namespace joulemark::store::import
+}  // namespace joulemark::store::imports
