@@ -125,6 +125,36 @@ json lines_json(const std::vector<EnergyLine>& lines, const char* slope_name) {
     return list;
 }
 
+json regression_json(const Regression& regression) {
+    json terms = json::array();
+    for (const auto& term : regression.terms) {
+        json entry = estimate(term.estimate);
+        entry["name"] = term.name;
+        entry["vif"] = maybe(term.vif);
+        terms.push_back(std::move(entry));
+    }
+    json refused = json::array();
+    for (const auto& refusal : regression.refused) {
+        refused.push_back({{"terms", refusal.terms}, {"reason", refusal.reason}});
+    }
+    return {{"response", regression.response}, {"group", regression.group}, {"terms", terms}, {"refused", refused},
+            {"notes", regression.notes},       {"r2", finite(regression.r2)}, {"n", regression.n}};
+}
+
+json sensitivity_json(const Sensitivity& sensitivity) {
+    json conclusions = json::array();
+    for (const auto& conclusion : sensitivity.conclusions) {
+        conclusions.push_back({{"text", conclusion.text}, {"survives", conclusion.survives}});
+    }
+    return {{"component", sensitivity.component},
+            {"low", sensitivity.low},
+            {"high", sensitivity.high},
+            {"unit", sensitivity.unit},
+            {"source", sensitivity.source},
+            {"energy_band_j", interval(sensitivity.energy_band_j)},
+            {"conclusions", conclusions}};
+}
+
 void append_regions(json& list, const RunMetrics& run) {
     for (const RegionMetrics& region : run.regions) {
         list.push_back({{"run", run.run},
@@ -182,8 +212,8 @@ json to_json(const Model& model) {
             {"energy_per_gpu_hour", lines_json(model.energy_per_gpu_hour, "slope_kwh")},
             {"energy_per_gpu_hour_identity", energy_per_gpu_hour_identity},
             {"energy_per_sample", lines_json(model.energy_per_sample, "slope_wh")},
-            {"regressions", json::array()},
-            {"sensitivity", json::array()},
+            {"regressions", list_of(model.regressions, regression_json)},
+            {"sensitivity", list_of(model.sensitivity, sensitivity_json)},
             {"regions", regions},
             {"coverage", coverage},
             {"warnings", warnings_json(model.warnings)}};

@@ -119,11 +119,17 @@ class Builder {
         metrics_.status = record.status;
         metrics_.factors = configuration_factors(record);
         metrics_.global_batch_stated = stated(record, "global_batch") && !stated(record, "local_batch");
+        bool memory_known = true;
         for (const HostRecord& host : record.hosts) {
             metrics_.hosts.push_back(host.host);
             inventories_.emplace_back(host.run_json);
             identify(host);
             keep_warnings(host);
+            metrics_.gpu_count += static_cast<double>(inventories_.back().gpus.size());
+            memory_known = memory_known && add_memory(host);
+        }
+        if (!memory_known) {
+            metrics_.host_memory_gb.reset();
         }
         static const nlohmann::json none = nlohmann::json::object();
         const nlohmann::json& tags = record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
@@ -153,6 +159,14 @@ class Builder {
     }
 
   private:
+    bool add_memory(const HostRecord& host) {
+        const auto bytes = number(child(host.run_json, "hardware"), "memory_bytes");
+        if (bytes) {
+            metrics_.host_memory_gb = metrics_.host_memory_gb.value_or(0) + *bytes / 1e9;
+        }
+        return bytes.has_value();
+    }
+
     void identify(const HostRecord& host) {
         const auto& run_json = host.run_json;
         metrics_.simulated = metrics_.simulated || child(run_json, "simulated") == true;

@@ -64,6 +64,8 @@ struct RunMetrics {
     Value samples_per_gpu_hour, updates_per_gpu_hour;
     Value gpu_memory_util_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, throttled_pct, sm_clock_mhz;
     std::map<std::string, double> energy_by_component_j, energy_by_node_j;
+    double gpu_count = 0;       ///< metered
+    Value host_memory_gb;       ///< of all hosts; absent when one did not tell
     Value max_gpu_power_w;      ///< of any GPU: tells whether a cap was ever reached
     std::optional<Quality> quality;
     std::string train_seed;     ///< "" when the program did not tell it
@@ -137,12 +139,47 @@ struct EnergyLine {
     std::size_t n = 0, n_runs = 0;
 };
 
+/// A linear model on configurations: what each term adds with the others held fixed.
+struct Regression {
+    struct Term {
+        std::string name;
+        stats::Estimate estimate;
+        Value vif;  ///< variance inflation; none for the intercept
+    };
+    struct Refusal {
+        std::vector<std::string> terms;
+        std::string reason;
+    };
+    std::string response;
+    nlohmann::json group = nlohmann::json::object();
+    std::vector<Term> terms;
+    std::vector<Refusal> refused;  ///< terms that the data cannot tell apart, and why
+    std::vector<std::string> notes;
+    double r2 = 0;
+    std::size_t n = 0;  ///< configurations
+};
+
+/// What an unmeasured part could change.
+struct Sensitivity {
+    std::string component;
+    double low = 0, high = 0;
+    std::string unit, source;
+    stats::Interval energy_band_j;  ///< of all usable runs that lack the part, with it
+    struct Conclusion {
+        std::string text;
+        bool survives = false;
+    };
+    std::vector<Conclusion> conclusions;
+};
+
 struct Model {
     std::vector<RunMetrics> runs;
     std::vector<Configuration> configurations;
     std::vector<Law> laws;
     std::vector<ScalingTable> scaling;
     std::vector<EnergyLine> energy_per_gpu_hour, energy_per_sample;
+    std::vector<Regression> regressions;
+    std::vector<Sensitivity> sensitivity;
     std::vector<Warning> warnings;
 
     Model() = default;
