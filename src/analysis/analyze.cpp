@@ -5,9 +5,13 @@
 #include <iterator>
 
 #include "analysis/configurations.h"
+#include "analysis/crossover.h"
 #include "analysis/energy.h"
 #include "analysis/laws.h"
+#include "analysis/least_energy.h"
 #include "analysis/metrics.h"
+#include "analysis/published.h"
+#include "analysis/quality.h"
 #include "analysis/regressions.h"
 #include "analysis/sensitivity.h"
 #include "analysis/warnings.h"
@@ -29,6 +33,10 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.regressions = power_regressions(model.configurations);
     std::ranges::move(factor_effects(model.configurations), std::back_inserter(model.regressions));
     model.sensitivity = sensitivity_of(model.runs, model.configurations);
+    model.least_energy = least_energy_of(model.configurations);
+    model.batch_knees = batch_knees(model.configurations);
+    model.hardware = compare_hardware(model.configurations);
+    model.published = compare_with_published(model.configurations);
     model.warnings = study_warnings(model);
     return model;
 }

@@ -40,6 +40,8 @@ constexpr std::array field_table{
     MetricField{"mean_power_w", &RunMetrics::mean_power_w},
     MetricField{"samples_per_gpu_hour", &RunMetrics::samples_per_gpu_hour},
     MetricField{"updates_per_gpu_hour", &RunMetrics::updates_per_gpu_hour},
+    MetricField{"co2e_g", &RunMetrics::co2e_g},
+    MetricField{"cost", &RunMetrics::cost},
     MetricField{"gpu_memory_util_pct", &RunMetrics::gpu_memory_util_pct},
     MetricField{"gpu_memory_busy_pct", &RunMetrics::gpu_memory_busy_pct},
     MetricField{"gpu_busy_pct", &RunMetrics::gpu_busy_pct},
@@ -170,6 +172,13 @@ class Builder {
     void identify(const HostRecord& host) {
         const auto& run_json = host.run_json;
         metrics_.simulated = metrics_.simulated || child(run_json, "simulated") == true;
+        const auto& anchor = child(run_json, "anchor");
+        const auto& start = child(run_json, "start_ns");
+        if (!metrics_.start_realtime_ns && start.is_number_integer() && anchor.is_object() &&
+            child(anchor, "realtime_ns").is_number_integer() && child(anchor, "monotonic_ns").is_number_integer()) {
+            metrics_.start_realtime_ns = anchor["realtime_ns"].get<std::int64_t>() + start.get<std::int64_t>() -
+                                         anchor["monotonic_ns"].get<std::int64_t>();
+        }
         metrics_.imported = metrics_.imported || run_json.contains("imported");
         if (const auto study = run_json.find("study"); study != run_json.end() && study->is_object()) {
             metrics_.study = text(*study, "name");
