@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analysis/analyze.h"
@@ -70,7 +71,7 @@ std::vector<store::RunRecord> two_kinds() {
                 const double seconds = (fast ? 100 : 180 * std::pow(gpus, 0.2)) / gpus * (1 + 0.001 * repeat);
                 auto record = run_record(fmt::format("{}-{}-{}", name, gpus, repeat),
                                          {{"workload", "x"}, {"gpus", gpus}, {"local_batch", 32}}, seconds, gpus,
-                                         fast ? 400 : 180);
+                                         fast ? 400 : 150);
                 for (auto& device : record.hosts[0].run_json["devices"]) {
                     device["name"] = device["component"] == "gpu" ? name : device["name"];
                 }
