@@ -124,7 +124,7 @@ std::string to_string(const Fault& fault) {
         text += fmt::format("={}", fault.value);
     }
     if (fault.after_ns > 0) {
-        text += fmt::format("@{}", seconds(fault.after_ns));
+        text += fmt::format("@{}", static_cast<double>(fault.after_ns) / ns_per_s);
     }
     if (fault.gpu >= 0) {
         text += fmt::format("#{}", fault.gpu);

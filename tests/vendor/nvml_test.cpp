@@ -162,9 +162,13 @@ TEST(Nvml, GpmGivesSmActivityBetweenTwoSamples) {
     EXPECT_EQ(get->metrics[1].status, api::error_not_supported);
     table.gpm_sample_free(get->sample1);
     table.gpm_sample_free(get->sample2);
+}
 
-    const Opened old("V100");
-    ASSERT_EQ(table.gpm_support(old.devices[0].handle(), &support), api::success);
+TEST(Nvml, BeforeHopperThereIsNoGpm) {
+    const Opened sim("A100");
+    const api::Table& table = sim.devices[0].table();
+    api::GpmSupport support{api::gpm_support_version, 1};
+    ASSERT_EQ(table.gpm_support(sim.devices[0].handle(), &support), api::success);
     EXPECT_EQ(support.is_supported_device, 0u);
 }
 
