@@ -38,6 +38,7 @@ void discover_perf_rapl(Discovery& discovery);
 void discover_hwmon(Discovery& discovery);
 void discover_acpi_power(Discovery& discovery);
 void discover_pm_counters(Discovery& discovery);
+void discover_ipmi(Discovery& discovery);
 void discover_proc(Discovery& discovery);
 void discover_cgroup(Discovery& discovery);
 void discover_network(Discovery& discovery);

@@ -137,6 +137,10 @@ void add_perf_rapl(Discovery& discovery, PerfOpener open) {
     }
 }
 
-void discover_perf_rapl(Discovery& discovery) { add_perf_rapl(discovery, open_perf_event); }
+void discover_perf_rapl(Discovery& discovery) {
+    if (discovery.options.root == "/") {  // events are the kernel's: none lies below another root
+        add_perf_rapl(discovery, open_perf_event);
+    }
+}
 
 }  // namespace joulemark::sensors

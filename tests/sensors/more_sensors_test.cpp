@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "sensors/fixture.h"
+#include "sensors/ipmi.h"
 #include "sensors/perf_rapl.h"
 
 namespace joulemark::sensors {
@@ -159,6 +160,24 @@ TEST(Disk, real_disks_are_counted_and_mappers_are_not) {
     tree.write("sys/block/dm-0/stat", "     200        0     9050       10       50        0     4096       20");
     EXPECT_THAT(read(found.source("node")), ElementsAre(1024));
     EXPECT_THAT(found.report("disk node")->reason, HasSubstr("nvme0n1"));
+}
+
+TEST(Ipmi, power_is_the_present_one_of_the_four) {
+    std::vector<std::uint8_t> answer{0, 0xdc, 0x39, 0x05, 1, 0, 0xff, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40};
+    EXPECT_EQ(dcmi_power_w(answer), 1337);
+    answer[18] = 0;  // not measuring
+    EXPECT_EQ(dcmi_power_w(answer), std::nullopt);
+    answer[18] = 0x40;
+    answer[2] = answer[3] = 0;  // a controller that knows nothing says 0 W
+    EXPECT_EQ(dcmi_power_w(answer), std::nullopt);
+    EXPECT_EQ(dcmi_power_w(std::vector<std::uint8_t>{0xc1}), std::nullopt);  // command not supported
+    EXPECT_EQ(dcmi_power_w({}), std::nullopt);
+}
+
+TEST(Ipmi, without_a_controller_says_what_to_load) {
+    const Found found(discover_ipmi, FixtureTree("nothing"));
+    EXPECT_THAT(found.sources(), IsEmpty());
+    EXPECT_THAT(found.report("ipmi node")->remedy, HasSubstr("modprobe"));
 }
 
 TEST(Disk, none_is_reported) { EXPECT_EQ(Found(discover_disk, FixtureTree("nothing")).status("disk node"), "unavailable"); }
