@@ -33,6 +33,7 @@ struct Discovery {
 using Backend = void (*)(Discovery&);
 
 void discover_nvml(Discovery& discovery);
+void discover_rocm(Discovery& discovery);
 void discover_rapl(Discovery& discovery);
 void discover_perf_rapl(Discovery& discovery);
 void discover_hwmon(Discovery& discovery);

@@ -12,9 +12,9 @@ namespace {
 // GPUs first: whether they are simulated decides on the clock. Of the sensors of one thing the best first: the later ones
 // stand in only for what is missing, and the estimate for what nothing measures.
 constexpr std::array backends{
-    discover_nvml,        discover_rapl, discover_perf_rapl, discover_hwmon, discover_acpi_power,
-    discover_pm_counters, discover_ipmi, discover_proc,      discover_cgroup, discover_network,
-    discover_disk,        discover_cpu_estimate,
+    discover_nvml,       discover_rocm,        discover_rapl, discover_perf_rapl, discover_hwmon,
+    discover_acpi_power, discover_pm_counters, discover_ipmi, discover_proc,      discover_cgroup,
+    discover_network,    discover_disk,        discover_cpu_estimate,
 };
 
 std::string report_name(const SourceInfo& info) { return fmt::format("{} {}", info.name, info.device); }
