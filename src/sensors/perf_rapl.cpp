@@ -21,7 +21,7 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr const char* unit = "sys/bus/event_source/devices/power";
+constexpr const char* power_events = "sys/bus/event_source/devices/power";
 
 class PerfSource final : public Source {
   public:
@@ -92,19 +92,19 @@ int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu) {
 void add_perf_rapl(Discovery& discovery, PerfOpener open) {
     const FileTree& files = discovery.files;
     Machine& machine = discovery.machine;
-    const auto type = files.number(std::string(unit) + "/type");
+    const auto type = files.number(std::string(power_events) + "/type");
     if (machine.simulated || !type) {
         return;  // RAPL's own report says why there is none
     }
     const std::string model_name = read_cpu_info(files).model;
     for (const Domain& domain : domains) {
-        const std::string event = fmt::format("{}/events/{}", unit, domain.event);
+        const std::string event = fmt::format("{}/events/{}", power_events, domain.event);
         const auto code = event_code(files.line(event).value_or(""));
         const auto scale = csv::number(files.line(event + ".scale").value_or(""));
         if (!code || !scale || !(*scale > 0)) {
             continue;
         }
-        for (const int cpu : cpu_list(files.line(std::string(unit) + "/cpumask").value_or(""))) {
+        for (const int cpu : cpu_list(files.line(std::string(power_events) + "/cpumask").value_or(""))) {
             const auto package = files.number(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu));
             const std::string id = fmt::format("{}{}", domain.component, package.value_or(0));
             const std::string name = fmt::format("perf {}", id);
