@@ -296,7 +296,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetFieldValues(Device device, int count, a
         }
         for (api::FieldValue* field = values; field != values + count; ++field) {
             const bool average = field->field_id == api::field_power_average;
-            const bool known = average || field->field_id == api::field_power_instant;
+            const bool known = (average || field->field_id == api::field_power_instant) &&
+                               field->scope_id == api::power_scope_gpu;
             field->timestamp = c.state.realtime_ns() / 1000;
             field->latency_usec = 0;
             field->value_type = api::type_unsigned;

@@ -8,6 +8,7 @@
 namespace joulemark::cli {
 
 /// The commands, in the order a study goes: one function each, in the file of its name.
+int doctor_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int train_command(const Arguments& arguments);
 int sweep_command(const Arguments& arguments);
@@ -16,6 +17,7 @@ int export_command(const Arguments& arguments);
 int restore_command(const Arguments& arguments);
 
 inline constexpr std::array commands{
+    Command{"doctor", "what can be measured and controlled here, and why not the rest", doctor_command},
     Command{"run", "meters any command", run_command},
     Command{"train", "runs joulemark-train: the built-in workloads", train_command},
     Command{"sweep", "makes the runs of a study file, and goes on where it stopped", sweep_command},

@@ -49,7 +49,7 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
 
 std::optional<std::filesystem::path> simulated_nvml() {
     const std::filesystem::path prefix = own_program().parent_path().parent_path();
-    for (const char* folder : {"lib/joulemark-sim", "lib/joulemark/sim"}) {
+    for (const char* folder : {"sim", "lib/joulemark/sim"}) {
         std::error_code error;
         if (auto library = prefix / folder / "libnvidia-ml.so.1"; std::filesystem::exists(library, error)) {
             return library;

@@ -14,7 +14,7 @@ std::filesystem::path own_program();
 /// as it is. Nothing when there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-/// The look-alike libnvidia-ml of simulated GPUs: beside this program in a build tree (../lib/joulemark-sim),
+/// The look-alike libnvidia-ml of simulated GPUs: beside this program in a build tree (../sim),
 /// or where it is installed (../lib/joulemark/sim). Nothing when it was not built.
 std::optional<std::filesystem::path> simulated_nvml();
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sensors/backend.h"
+#include "sensors/file_source.h"
 
 namespace joulemark::sensors {
 namespace {
@@ -64,18 +65,6 @@ std::optional<Group> find_group(const FileTree& files, const std::string& groups
     return std::nullopt;
 }
 
-class MemorySource final : public Source {
-  public:
-    MemorySource(SourceInfo info, OpenFile file) : Source(std::move(info)), file_(std::move(file)) {}
-    void read(std::span<double> values) noexcept override {
-        const auto bytes = file_.number();
-        values[0] = bytes ? static_cast<double>(*bytes) : gap;
-    }
-
-  private:
-    OpenFile file_;
-};
-
 class TimeSource final : public Source {
   public:
     TimeSource(SourceInfo info, OpenFile file, bool version_2)
@@ -122,8 +111,8 @@ void use_memory(Discovery& discovery, const std::string& groups) {
         return;
     }
     discovery.add({.id = "node", .file = File::node, .name = "", .component = "node"});
-    discovery.use(std::make_unique<MemorySource>(describe(files, file, "node", Metric::node_cgroup_memory_bytes),
-                                                 OpenFile(std::move(opened.file))),
+    discovery.use(std::make_unique<FileGauge>(describe(files, file, "node", Metric::node_cgroup_memory_bytes),
+                                              OpenFile(std::move(opened.file)), 1),
                   group->slurm_step ? "memory charged to the Slurm job on this node"
                                     : "memory charged to this process's control group, page cache included");
 }

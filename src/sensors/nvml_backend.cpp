@@ -37,6 +37,10 @@ constexpr std::array quick_metrics{
           [](const nvml::Device& gpu) { return gpu.power_instant_w(); }},
     Quick{Metric::gpu_power_average_w, "field POWER_AVERAGE",
           [](const nvml::Device& gpu) { return gpu.power_average_w(); }},
+    Quick{Metric::gpu_memory_power_w, "field POWER_INSTANT of the memory",
+          [](const nvml::Device& gpu) { return gpu.memory_power_w(); }},
+    Quick{Metric::gpu_module_power_w, "field POWER_INSTANT of the module",
+          [](const nvml::Device& gpu) { return gpu.module_power_w(); }},
     Quick{Metric::gpu_busy_pct, "nvmlDeviceGetUtilizationRates",
           [](const nvml::Device& gpu) { return share(gpu.utilization(), &api::Utilization::gpu); }},
     Quick{Metric::gpu_memory_busy_pct, "nvmlDeviceGetUtilizationRates",
@@ -171,8 +175,8 @@ class GpuDiscovery {
         quick.origin = "NVML";
         std::vector<const Quick*> rows;
         for (const Quick& row : quick_metrics) {
-            if (row.metric == Metric::gpu_power_average_w && meaning_.default_is_average) {
-                continue;  // the default reading already is this average
+            if (superfluous(row.metric)) {
+                continue;
             }
             if (const auto reading = row.read(gpu_)) {
                 quick.metrics.push_back(row.metric);
@@ -187,6 +191,11 @@ class GpuDiscovery {
         }
     }
 
+    bool superfluous(Metric metric) const {
+        return (metric == Metric::gpu_power_average_w && meaning_.default_is_average) ||  // the default reading is it
+               (metric == Metric::gpu_module_power_w && !meaning_.module_counter);        // the board is the module
+    }
+
     void refuse(const Quick& row, const Failure& failure) {
         discovery_.unavailable("nvml " + device_.id, quantity(row.metric), "gpu board",
                                {fmt::format("{}: {}", row.call, failure.reason), failure.remedy});
@@ -198,6 +207,10 @@ class GpuDiscovery {
                 return meaning_.usage;
             case Metric::gpu_power_instant_w:
                 return "field POWER_INSTANT: the freshest value of the sensor";
+            case Metric::gpu_memory_power_w:
+                return "field POWER_INSTANT of the memory, contained in the board's power";
+            case Metric::gpu_module_power_w:
+                return "field POWER_INSTANT of the module: GPU, Grace CPU and memory";
             case Metric::gpu_power_average_w:
                 return "field POWER_AVERAGE: a mean over 1 s";
             default:

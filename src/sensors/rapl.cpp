@@ -7,10 +7,9 @@
 #include <cctype>
 #include <map>
 
-#include "core/clock.h"
 #include "sensors/backend.h"
-#include "sensors/counter.h"
 #include "sensors/cpu_info.h"
+#include "sensors/file_source.h"
 
 namespace joulemark::sensors {
 namespace {
@@ -27,22 +26,6 @@ struct Zone {
         return name.starts_with("package") || name == "psys" || package.empty()
                    ? name : fmt::format("{} of package-{}", name, package);
     }
-};
-
-class RaplSource final : public Source {
-  public:
-    RaplSource(SourceInfo info, OpenFile file, CounterModel model)
-        : Source(std::move(info)), file_(std::move(file)), counter_(model) {}
-
-    void read(std::span<double> values) noexcept override {
-        values[0] = counter_.update(clock_.now_ns(), file_.number());
-    }
-    CounterEvents events() const override { return counter_.events(); }
-
-  private:
-    OpenFile file_;
-    Counter counter_;
-    MonotonicClock clock_;
 };
 
 /// "package-0-die-1" is called "0-die1".
@@ -184,7 +167,7 @@ class RaplDiscovery {
                                  .units_per_joule = 1e6,
                                  .max_power_w = std::max(2 * limit_w, dram ? 300.0 : 1000.0),
                                  .min_power_w = dram ? 0.01 : 0.1};
-        discovery_.use(std::make_unique<RaplSource>(std::move(info), std::move(file), model),
+        discovery_.use(std::make_unique<FileCounter>(std::move(info), std::move(file), model),
                        fmt::format("energy counter of {}, {}", zone.label(),
                                    dram ? "not contained in a package" : "holds its cores and uncore"));
     }

@@ -86,7 +86,9 @@ std::string name_part(const std::string& text) {
             return !allowed;
         },
         '_');
-    return part == text ? part : fmt::format("{}.{:06x}", part.substr(0, 32), hash(text) & 0xffffff);
+    return part == text && part.size() <= 48
+               ? part
+               : fmt::format("{}.{:06x}", part.substr(0, 32), hash(text) & 0xffffff);
 }
 
 std::string_view short_name(std::string_view factor) {
@@ -106,6 +108,11 @@ std::string identity(const Series& series, const Workload& workload, const Confi
     id += name_part(workload.name);
     for (const auto& [factor, level] : levels.levels()) {
         id += fmt::format("-{}{}", short_name(factor), name_part(level.text));
+    }
+    constexpr std::size_t longest =
+        160;  // A folder's name has 255 bytes at most, and logs and moved runs add to it.
+    if (id.size() > longest) {
+        id = fmt::format("{}.{:08x}", id.substr(0, longest), hash(id) & 0xffffffff);
     }
     return fmt::format("{}-r{}", id, repeat);
 }
@@ -180,6 +187,7 @@ std::vector<std::string> model_command(const Study& study, const PlannedRun& run
         option("--samples", "{samples}");
     }
     if (workload.simulated()) {
+        option("--workload", "{workload}");
         option("--truth", study.simulation->truth.dump());
         option("--seed", std::to_string(simulation_seed(*study.simulation, run.id)));
     } else {

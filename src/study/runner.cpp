@@ -148,8 +148,7 @@ class Runner {
     std::vector<PlannedRun> runs_;
     std::vector<bool> done_;  ///< of runs_, by position
     Ledger ledger_;
-    std::map<std::string, std::string>
-        refused_;  ///< configurations whose controls are not permitted, and why
+    std::map<std::string, std::string> refused_;  ///< why, by configuration: its controls are not permitted
     int failed_ = 0;
     int stop_signal_ = 0;
     bool over_budget_ = false;
@@ -177,7 +176,7 @@ void Runner::check_before_start() const {
     }
     if (study_.launcher == launch::Launcher::slurm) {
         require_program("srun", "start the sweep where Slurm is, or use another launcher");
-        if (!study_.gpus_per_node && !site_.limits.gpus) {
+        if (!study_.gpus_per_node && !site_.gpus_per_node) {
             throw bad_input("{}: launcher slurm needs 'gpus_per_node', as this machine has no GPU to count",
                             study_.file.string());
         }
@@ -205,9 +204,9 @@ std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
     for (const auto& [factor, level] : run.factors.levels()) {
         option("--factor", factor + "=" + level.text);
     }
+    option("--factor", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
     option("--tag", fmt::format("seed={}", run.seed));
     option("--tag", fmt::format("train_seed={}", study_.vary_train_seed ? "vary" : "fixed"));
-    option("--tag", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
     if (const Level* cap = run.factors.find("power_cap_w")) {
         option("--power-cap-w", cap->text);
     }
@@ -227,7 +226,7 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
     launch::Job job = site_.job;
     job.ranks = run.gpus;
     job.arguments = study_.launcher_arguments;
-    job.gpus_per_node = study_.gpus_per_node.value_or(site_.limits.gpus.value_or(1));
+    job.gpus_per_node = study_.gpus_per_node.value_or(site_.gpus_per_node.value_or(1));
     std::vector<std::string> command = run.command;
     if (const auto program = launch::find_program(command.front())) {
         command.front() = program->string();
@@ -260,14 +259,7 @@ std::string Runner::status_line(const PlannedRun& run, double elapsed_s) const {
     if (is_known) {
         line += fmt::format(", about {} left", report::duration_text(std::max(0.0, left_s - elapsed_s)));
     }
-    if (ledger_.has_energy()) {
-        line += fmt::format(", {}{}", report::energy_text(ledger_.energy_j()),
-                            study_.simulation ? " (simulated)" : "");
-    }
-    if (options_.budget_j) {
-        line += fmt::format(" of {}", report::energy_text(*options_.budget_j));
-    }
-    return line;
+    return ledger_.has_energy() ? line + ", " + energy_so_far() : line;
 }
 
 void Runner::take_signal(const siginfo_t& info, const launch::Process* process) {
@@ -358,19 +350,22 @@ void Runner::attempt(const PlannedRun& run) {
         return;
     }
     std::string reason = ending.reason.empty() ? last_complaint(log) : ending.reason;
-    // The meter's own refusal, before the command began; with an end.json the status is the command's.
-    if (ending.status == static_cast<int>(ExitCode::environment) && state.kind != RunState::Kind::failed &&
-        sets_controls(run)) {
-        supersede(directory_, run.id);
+    // The meter refused the level, not permitted (3) or out of the device's range (2), before it began the
+    // run.
+    const bool is_refusal = ending.status == static_cast<int>(ExitCode::environment) ||
+                            ending.status == static_cast<int>(ExitCode::bad_input);
+    if (is_refusal && state.kind == RunState::Kind::absent && sets_controls(run) && !reason.empty()) {
         refused_[configuration_key(run)] = reason;
         runs_[static_cast<std::size_t>(run.position) - 1].skipped = reason;
         progress_.warn(fmt::format("{}: skipped: {}", title, reason));
         return;
     }
     ++failed_;
-    if (reason.empty()) {
-        reason =
-            ending.status == 0 ? "it left no complete record" : fmt::format("exit status {}", ending.status);
+    ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
+    if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
+        reason = fmt::format("exit status {}", state.exit_status);
+    } else if (reason.empty()) {
+        reason = fmt::format("exit status {}, without a complete record", ending.status);
     }
     progress_.warn(fmt::format("{}: failed: {}; its output is in {}", title, reason, log.string()));
 }

@@ -15,6 +15,7 @@ namespace joulemark::study {
 struct Site {
     std::filesystem::path joulemark;  ///< the program whose `run` meters each run
     Limits limits;
+    std::optional<int> gpus_per_node;  ///< of this machine, for a Slurm study that does not say; nothing without GPUs
     launch::Job job;  ///< slots, root and visible GPUs; the rest comes from each run
     /// Temperature of the hottest GPU the study may use; nothing without one.
     std::function<std::optional<double>()> hottest_gpu_c;

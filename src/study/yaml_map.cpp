@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/csv.h"
@@ -156,7 +157,12 @@ std::optional<double> YamlMap::number(std::string_view key, double least) const 
     }
     const auto value = scalar_number(entry->value);
     if (!value || *value < least) {
-        throw error(entry->value, "'{}' must be a number of at least {}", key, least);
+        const bool is_positive = least == std::numeric_limits<double>::min();
+        const std::string range = is_positive ? " above 0"
+                                  : least == std::numeric_limits<double>::lowest()
+                                      ? ""
+                                      : fmt::format(" of at least {}", least);
+        throw error(entry->value, "'{}' must be a number{}", key, range);
     }
     return value;
 }

@@ -43,6 +43,7 @@ class YamlMap {
 
     std::optional<std::string> text(std::string_view key) const;
     std::optional<std::string> one_of(std::string_view key, std::span<const std::string_view> choices) const;
+    /// `least` may be numeric_limits::min() for any positive number, or lowest() for any at all.
     std::optional<double> number(std::string_view key, double least) const;
     std::optional<std::int64_t> integer(std::string_view key, std::int64_t least,
                                         std::int64_t most = 1'000'000'000) const;

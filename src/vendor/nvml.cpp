@@ -115,9 +115,17 @@ Reading<double> Device::power_w() const { return scaled(get<unsigned>(api_->powe
 Reading<double> Device::power_instant_w() const { return field_w(api::field_power_instant); }
 Reading<double> Device::power_average_w() const { return field_w(api::field_power_average); }
 
-Reading<double> Device::field_w(unsigned int field) const {
+Reading<double> Device::memory_power_w() const {
+    return field_w(api::field_power_instant, api::power_scope_memory);
+}
+Reading<double> Device::module_power_w() const {
+    return field_w(api::field_power_instant, api::power_scope_module);
+}
+
+Reading<double> Device::field_w(unsigned int field, unsigned int scope) const {
     api::FieldValue value{};
     value.field_id = field;
+    value.scope_id = scope;
     const api::Return status = call(api_->field_values, handle_, 1, &value);
     if (status != api::success || value.status != api::success) {
         return {status != api::success ? status : value.status, 0};

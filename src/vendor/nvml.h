@@ -46,6 +46,8 @@ class Device {
     Reading<double> power_w() const;          ///< a 1 s average on Ampere and newer (GA100 apart)
     Reading<double> power_instant_w() const;
     Reading<double> power_average_w() const;  ///< over 1 s; Ampere (GA100 apart) and newer
+    Reading<double> memory_power_w() const;   ///< contained in the board's
+    Reading<double> module_power_w() const;   ///< GPU, CPU and memory of a Grace-Hopper module
     Reading<std::uint64_t> energy_mj() const;  ///< since the driver was loaded; a slow call, 3-4 ms
     Reading<double> energy_j() const;         ///< the same in joules
     Reading<api::Utilization> utilization() const;
@@ -68,7 +70,7 @@ class Device {
     api::Device handle() const { return handle_; }
 
   private:
-    Reading<double> field_w(unsigned int field) const;
+    Reading<double> field_w(unsigned int field, unsigned int scope = api::power_scope_gpu) const;
     const api::Table* api_;
     api::Device handle_;
     int index_;

@@ -72,6 +72,9 @@ struct FieldValue {
 
 inline constexpr unsigned int field_power_average = 185;  // mW, 1 s average
 inline constexpr unsigned int field_power_instant = 186;  // mW
+inline constexpr unsigned int power_scope_gpu = 0;        // scope_id of the power fields
+inline constexpr unsigned int power_scope_module = 1;
+inline constexpr unsigned int power_scope_memory = 2;
 
 inline constexpr int clock_graphics = 0;
 inline constexpr int clock_sm = 1;
@@ -98,7 +101,14 @@ inline constexpr std::uint64_t reason_hw_power_brake = 0x80;
 // GPU performance monitoring (GPM), Hopper and newer.
 inline constexpr unsigned int gpm_metrics_get_version = 1;
 inline constexpr unsigned int gpm_support_version = 1;
-inline constexpr unsigned int gpm_sm_util = 2;  // per cent
+inline constexpr unsigned int gpm_sm_util = 2;       // per cent
+inline constexpr unsigned int gpm_sm_occupancy = 3;  // per cent
+inline constexpr unsigned int gpm_any_tensor = 5;    // per cent
+inline constexpr unsigned int gpm_dram_util = 10;    // per cent of the peak bandwidth
+inline constexpr unsigned int gpm_pcie_tx = 20;      // MiB/s, from the GPU
+inline constexpr unsigned int gpm_pcie_rx = 21;      // MiB/s, to the GPU
+inline constexpr unsigned int gpm_nvlink_rx = 60;    // MiB/s, all links
+inline constexpr unsigned int gpm_nvlink_tx = 61;    // MiB/s, all links
 inline constexpr int gpm_metric_max = 210;      // of the library generation whose struct version is 1
 
 struct GpmMetric {

@@ -190,7 +190,7 @@ TEST(Counter, property_equals_the_energy_drawn_whatever_the_wraps_and_failures) 
 }
 
 /// With resets and stretches without reads too: the total never exceeds what was drawn.
-TEST(Counter, property_never_invents_energy) {
+TEST(Counter, property_total_stays_below_the_energy_drawn) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         std::mt19937_64 random(seed);
         constexpr std::uint64_t modulus = 1'000'000'000;  // 1 kJ
