@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// How time and energy follow from one factor at a time: figures, laws, and the table of speed-up.
+import * as Plot from "@observablehq/plot";
+import { h, type Child, type CsvRow } from "../dom";
+import { figure } from "../figure";
+import { count, finite, interval, number, plain, quantity, unitFor, withUnit, type Maybe } from "../format";
+import { curve, formula, groupLabel, hasLaw, lines, noLaw, symbolOf, type Line } from "../laws";
+import { summaryOf, union, valueOf, type Law, type Report, type Setup } from "../model";
+import { columnsOf, quantityColumn, table, type Column } from "../table";
+import { symbols, type Theme } from "../theme";
+
+const maxColoured = 6;
+const responses = ["epoch_time_s", "energy_per_epoch_j", "energy_j", "mean_power_w"];
+
+interface Point {
+  line: number;
+  x: number;
+  y: number;
+  low: number | null;
+  high: number | null;
+  n: number;
+  preliminary: boolean;
+}
+
+function panel(report: Report, response: string, factor: string, group: Line[]): HTMLElement {
+  const { label, unit: factorUnit } = quantity(factor);
+  const setups = group.flatMap((line) => line.setups);
+  const unit = unitFor(response, setups.map((setup) => summaryOf(setup.configuration, response).mean));
+  const scaled = (value: Maybe) => (finite(value) ? value / unit.scale : null);
+  const shared = sharedFactors(group);
+  const names = group.map((line) => groupLabel(line.group, shared));
+
+  const means: Point[] = group.flatMap((line, i) => line.setups.map((setup) => {
+    const { mean, ci95 } = summaryOf(setup.configuration, response);
+    return {
+      line: i, x: Number(setup.factors[factor]), y: Number(mean) / unit.scale,
+      low: scaled(ci95?.[0]), high: scaled(ci95?.[1]), n: setup.n, preliminary: setup.preliminary,
+    };
+  }));
+  const repeats = group.flatMap((line, i) => line.setups.flatMap((setup) =>
+    setup.runs.map((run) => ({ line: i, x: Number(setup.factors[factor]), y: scaled(valueOf(run, response)), run: run.run }))
+      .filter((point) => point.y !== null)));
+  const selected = group.map((line) => line.laws.filter(hasLaw).find((law) => law.selected) ?? null);
+  const xs = [...new Set(means.map((point) => point.x))].sort((a, b) => a - b);
+  const curves = group.flatMap((line, i) => {
+    const own = line.setups.map((setup) => Number(setup.factors[factor]));
+    const law = selected[i];
+    return law ? curve(law, Math.min(...own), Math.max(...own)).map((point) => ({
+      line: i, x: point.x, y: point.y / unit.scale, low: scaled(point.low), high: scaled(point.high),
+    })) : [];
+  });
+
+  const ys = [...means, ...curves].map((point) => point.y).filter((y) => y > 0);
+  const logX = factor === "gpus" || factor.endsWith("batch") || xs[xs.length - 1] / xs[0] > 8;
+  const logY = ys.length > 0 && Math.max(...ys) / Math.min(...ys) > 3;
+  const colour = (theme: Theme, i: number) => (i < maxColoured ? theme.series[i] : theme.muted);
+  const many = group.length > 1;
+
+  const draw = (theme: Theme, width: number): Plot.PlotOptions => ({
+    marginLeft: 58,
+    marginRight: many ? Math.min(150, width * 0.3) : 24,
+    x: {
+      type: logX ? "log" : "linear", label: withUnit(label, factorUnit), labelArrow: "none", labelAnchor: "center",
+      ticks: xs.length <= 9 ? xs : undefined, tickFormat: (x: number) => plain(x),
+      inset: 14,
+    },
+    y: {
+      type: logY ? "log" : "linear", label: withUnit(quantity(response).label, unit.name), labelArrow: "none",
+      labelAnchor: "top", grid: true, nice: true, zero: !logY, ticks: logY ? 5 : 6, tickFormat: (y: number) => plain(y),
+    },
+    marks: [
+      Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: logY ? 5 : 6 }),
+      Plot.areaY(curves.filter((p) => p.low !== null && p.high !== null), {
+        x: "x", y1: "low", y2: "high", z: "line", fill: (p) => colour(theme, p.line), fillOpacity: 0.14,
+      }),
+      group.length > 0 && selected.some((law) => law === null)
+        ? Plot.line(means.filter((p) => selected[p.line] === null), { x: "x", y: "y", z: "line", stroke: (p) => colour(theme, p.line), strokeDasharray: "2,4", strokeOpacity: 0.7 })
+        : null,
+      Plot.line(curves, { x: "x", y: "y", z: "line", stroke: (p) => colour(theme, p.line), strokeWidth: 1.75 }),
+      Plot.dot(repeats, { x: "x", y: "y", stroke: (p) => colour(theme, p.line), strokeOpacity: 0.55, r: 2.2, fill: "none", className: "repeat" }),
+      Plot.ruleX(means.filter((p) => p.low !== null && p.high !== null), { x: "x", y1: "low", y2: "high", stroke: (p) => colour(theme, p.line), strokeWidth: 1.5 }),
+      Plot.dot(means, {
+        x: "x", y: "y", r: 4, stroke: (p) => colour(theme, p.line), strokeWidth: 1.5,
+        fill: (p) => (p.preliminary ? theme.paper : colour(theme, p.line)),
+        symbol: (p) => symbols[Math.min(p.line, symbols.length - 1)], className: "mean",
+        title: (p) => `${label} ${plain(p.x)}${factorUnit ? ` ${factorUnit}` : ""}\n${quantity(response).label} ${number(p.y)} ${unit.name}` +
+          (p.low !== null ? `\n95 % interval ${number(p.low)} to ${number(p.high)}` : "") + `\n${count(p.n, "run")}${p.preliminary ? ", preliminary" : ""}`,
+        tip: { fill: theme.paper, stroke: theme.grid },
+      }),
+      many ? Plot.text(lastOfEach(means).slice(0, maxColoured), {
+        x: "x", y: "y", text: (p) => names[p.line], fill: (p) => colour(theme, p.line), textAnchor: "start", dx: 10, lineWidth: 11, fontWeight: 500,
+      }) : null,
+      !many && selected[0] && curves.length > 0 ? Plot.text([curves[Math.floor(curves.length * 0.5)]], {
+        x: "x", y: "y", text: () => selected[0]?.form === "power" ? exponent(selected[0]) : selected[0]!.form!.replaceAll("_", " "),
+        fill: theme.series[0], textAnchor: slopeSign(curves) < 0 ? "start" : "end", dx: slopeSign(curves) < 0 ? 10 : -10, dy: -14, fontWeight: 500,
+      }) : null,
+    ].filter((mark) => mark !== null),
+  });
+
+  const rows: CsvRow[] = [
+    ...means.map((p) => ({ kind: "mean", group: names[p.line], [factor]: p.x, [response]: p.y * unit.scale, ci95_low: p.low === null ? null : p.low * unit.scale, ci95_high: p.high === null ? null : p.high * unit.scale, n: p.n })),
+    ...repeats.map((p) => ({ kind: "run", group: names[p.line], [factor]: p.x, [response]: Number(p.y) * unit.scale, run: p.run })),
+  ];
+  return figure(report, {
+    id: `figure-${response}-${factor}`,
+    title: `${quantity(response).label} against ${lower(label)}`,
+    marks: union(setups.map((setup) => setup.marks)),
+    caption: caption(report, group, selected, factor, logX && logY),
+    rows,
+    draw,
+  });
+}
+
+const lower = (label: string) => (/^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1));
+
+const slopeSign = (points: { y: number }[]) => Math.sign(points[points.length - 1].y - points[0].y);
+
+const exponent = (law: Law | null): string => {
+  const b = law?.parameters?.b;
+  return finite(b?.value) ? `exponent ${number(b.value, 3)}` : "";
+};
+
+function lastOfEach(points: Point[]): Point[] {
+  return [...new Map(points.map((point) => [point.line, point])).values()];
+}
+
+function sharedFactors(group: Line[]): string[] {
+  const keys = [...new Set(group.flatMap((line) => Object.keys(line.group)))];
+  return keys.filter((key) => new Set(group.map((line) => line.group[key])).size === 1);
+}
+
+function caption(report: Report, group: Line[], selected: (Law | null)[], factor: string, loglog: boolean): Child[] {
+  const parts: Child[] = ["Small rings: runs; filled marks: means with 95 % intervals; hollow marks: single runs, preliminary. "];
+  if (loglog) parts.push("Both axes logarithmic: a power law is a straight line. ");
+  const fixed = group.length === 1 ? groupLabel(Object.fromEntries(Object.entries(group[0].group).filter(([key]) => report.varied.includes(key)))) : "";
+  if (fixed) parts.push(`At ${fixed}. `);
+  group.slice(0, 3).forEach((line, i) => {
+    const law = selected[i];
+    const prefix = group.length > 1 ? `${groupLabel(line.group, sharedFactors(group))}: ` : "";
+    if (law) {
+      const b = law.parameters?.b;
+      const bounds = b?.ci95 && finite(b.ci95[0]) && finite(b.ci95[1]) && law.form?.startsWith("power")
+        ? ` (exponent ${number(b.value, 3)}, 95 % interval ${number(b.ci95[0], 3)} to ${number(b.ci95[1], 3)})` : "";
+      parts.push(`${prefix}law `, h("span", { class: "formula" }, ...formula(law)), `${bounds}, `, h("i", null, symbolOf(factor)), ` = ${lower(quantity(factor).label)}, ${count(law.n_levels ?? line.setups.length, "level")}. `);
+    } else if (line.laws.length > 0) {
+      parts.push(`${prefix}${noLaw(line.laws[0])}. `);
+    } else {
+      parts.push(`${prefix}no law fitted; the dotted line only joins the means. `);
+    }
+  });
+  if (group.length > 3) parts.push(`The laws of all ${group.length} groups are in the table of laws. `);
+  return parts;
+}
+
+function lawTable(report: Report, laws: Law[]): HTMLElement {
+  const columns: Column<Law>[] = [
+    { key: "response", label: "Response", value: (law) => quantity(law.response).label },
+    { key: "factor", label: "Over", value: (law) => quantity(law.factor).label },
+    { key: "group", label: "At", value: (law) => groupLabel(law.group) || "all" },
+    { key: "form", label: "Form", value: (law) => (hasLaw(law) ? law.form!.replaceAll("_", " ") : noLaw(law)),
+      show: (law) => (law.selected ? h("strong", null, law.form?.replaceAll("_", " "), " (selected)") : null) },
+    { key: "parameters", label: "Parameters, 95 % interval", value: (law) =>
+      Object.entries(law.parameters ?? {}).map(([name, p]) => `${name} = ${number(p?.value)} [${interval(p?.ci95)}]`).join("; ") || null,
+      show: (law) => Object.entries(law.parameters ?? {}).map(([name, p]) => h("div", { class: "nowrap" }, h("i", null, name), " = ", h("data", { value: p?.value ?? "" }, number(p?.value)), h("span", { class: "muted" }, ` [${interval(p?.ci95)}]`))) },
+    { key: "n_levels", label: "Levels", value: (law) => law.n_levels, show: (law) => plain(law.n_levels), numeric: true },
+    { key: "r2", label: "R²", value: (law) => law.r2, numeric: true },
+    { key: "aicc", label: "AICc", value: (law) => law.aicc, numeric: true },
+    { key: "loo_rmse", label: "Leave-one-out error", value: (law) => law.loo_rmse, numeric: true },
+  ];
+  return table(report, {
+    id: "laws-table", title: "Laws and their rivals", rows: laws, columns, marks: report.marks.filter((mark) => mark !== "preliminary"),
+    note: ["Selected by the corrected Akaike criterion and the leave-one-out error, never by R² alone. Below three levels there is a table and no law."],
+  });
+}
+
+interface SpeedUp {
+  line: Line;
+  setup: Setup;
+  gpus: number;
+  time: number;
+  speedUp: number;
+  efficiency: number;
+  baseline: number;
+}
+
+function speedUpTable(report: Report): HTMLElement | null {
+  const given = report.model.analysis.scaling;
+  if (Array.isArray(given) && given.length > 0) {
+    return table(report, { id: "scaling-table", title: "Speed-up and efficiency", rows: given, columns: columnsOf(given), marks: report.marks });
+  }
+  const rows: SpeedUp[] = lines(report, "epoch_time_s", "gpus").flatMap((line) => {
+    const time = (setup: Setup) => Number(summaryOf(setup.configuration, "epoch_time_s").mean);
+    const first = line.setups[0];
+    const baseline = Number(first.factors.gpus);
+    return line.setups.map((setup) => {
+      const gpus = Number(setup.factors.gpus);
+      const speedUp = time(first) / time(setup);
+      return { line, setup, gpus, time: time(setup), speedUp, efficiency: (speedUp * baseline) / gpus, baseline };
+    });
+  });
+  if (rows.length === 0) return null;
+  const shared = sharedFactors(rows.map((row) => row.line));
+  const columns: Column<SpeedUp>[] = [
+    ...(new Set(rows.map((row) => row.line)).size > 1 ? [{ key: "group", label: "At", value: (row: SpeedUp) => groupLabel(row.line.group, shared) }] : []),
+    { key: "gpus", label: "GPUs", value: (row) => row.gpus, show: (row) => h("data", { value: row.gpus }, plain(row.gpus)), numeric: true },
+    quantityColumn("epoch_time_s", rows, (row) => row.time),
+    { key: "speed_up", label: "Speed-up", value: (row) => row.speedUp, numeric: true },
+    { key: "efficiency_pct", label: "Efficiency", unit: "%", value: (row) => row.efficiency * 100, numeric: true },
+    { key: "baseline_gpus", label: "Against", value: (row) => `${plain(row.baseline)} ${row.baseline === 1 ? "GPU" : "GPUs"}` },
+    { key: "n", label: "n", value: (row) => row.setup.n, show: (row) => [plain(row.setup.n), row.setup.preliminary ? " (preliminary)" : ""].join(""), numeric: true },
+  ];
+  return table(report, {
+    id: "scaling-table", title: "Speed-up and efficiency", rows, columns, marks: union(rows.map((row) => row.setup.marks)),
+    note: ["Epoch time of the baseline divided by that of the configuration; efficiency is speed-up over the ratio of GPUs. The baseline is the smallest measured number of GPUs of the same group."],
+  });
+}
+
+export function scaling(report: Report): HTMLElement[] {
+  const factors = report.varied.filter((factor) => report.setups.some((setup) => finite(setup.factors[factor])));
+  const laws = report.model.analysis.laws ?? [];
+  const known = [...new Set([...responses, ...laws.map((law) => law.response)])];
+  // One energy per figure pair: per epoch where the analysis has it.
+  const shown = known.filter((key) => !(key === "energy_j" && report.setups.some((setup) => finite(summaryOf(setup.configuration, "energy_per_epoch_j").mean))));
+  const figures = factors.flatMap((factor) => shown.flatMap((response) => {
+    const group = lines(report, response, factor);
+    return group.length > 0 ? [panel(report, response, factor, group)] : [];
+  }));
+  return [
+    figures.length > 0 ? h("div", { class: "figures" }, ...figures)
+      : h("p", null, "No numeric factor has two levels with everything else equal: there is nothing to scale over."),
+    ...(laws.length > 0 ? [lawTable(report, laws)] : []),
+    ...[speedUpTable(report)].filter((element) => element !== null),
+  ];
+}
