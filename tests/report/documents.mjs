@@ -4,7 +4,7 @@
 
 function noise(seed) {
   let state = seed;
-  const uniform = () => (state = (state * 1103515245 + 12345) % 2147483648) / 2147483648;
+  const uniform = () => (state = (state * 16807) % 2147483647) / 2147483647; // products stay below 2^53
   return () => uniform() + uniform() + uniform() - 1.5; // nearly normal, sd 0.5
 }
 
@@ -32,6 +32,21 @@ function truth({ gpus, power_cap_w: cap, sm_clock_mhz: clock }) {
   return { epoch_time_s, gpu_w };
 }
 
+function provenance(method, wobble) {
+  const component = (scope, source, extra) => ({ devices: 4, source_methods: [method], scope: [scope], sources: [source], origin: [source], accuracy_notes: [],
+    requested_hz: 10, achieved_hz: 9.99 + 0.01 * wobble, coverage_pct: 99.8 + 0.1 * wobble, bound_j: 20 + wobble, ...extra });
+  return {
+    energy_j: { window: "joulemark.command", contains: ["gpu", "cpu"], lacks: ["dram", "network", "psu", "cooling"], method: "counter", text: "GPU + CPU; not measured: DRAM, network, PSU, cooling", bound_j: 40 },
+    components: { gpu: component("gpu board", "nvml.energy", { resolution_s: 0.1, sensor_accuracy_pct: 5 }), cpu: component("cpu package", "rapl", { resolution_s: 0.001 }) },
+    epoch_time_s: { marked_by: "socket", epochs, epochs_after_warmup: epochs - 1 }, unavailable: [missing[0]], simulated: method === "simulated", estimated: false, imported: false,
+  };
+}
+
+const missing = [
+  { name: "rapl dram", quantity: "energy", scope: "dram", reason: "this CPU exposes no DRAM domain", remedy: "" },
+  { name: "ipmi", quantity: "power", scope: "node wall", reason: "/dev/ipmi0 does not exist", remedy: "load the modules ipmi_devintf and ipmi_si" },
+];
+
 function makeRun(factors, repeat, random, position) {
   const { epoch_time_s, gpu_w } = truth(factors);
   const time = epoch_time_s * (1 + 0.015 * random());
@@ -44,24 +59,21 @@ function makeRun(factors, repeat, random, position) {
   return {
     run, status: "ok", factors, hosts: [host], simulated: true,
     training_speed_s: wall / epochs, epoch_time_s: time, samples_per_s: 128000 / time,
-    energy_j: counter, energy_per_epoch_j: counter / (epochs + 0.2),
+    energy_j: counter, epoch_energy_j: counter / (epochs + 0.2),
     energy_by_component_j: { gpu, cpu }, energy_by_node_j: { [host]: counter },
     energy_counter_j: counter, energy_integrated_j: counter * (1 + 0.004 * random()),
     energy_protocol_j: counter * (1 + 0.012 * random() + (position % 17 === 0 ? 0.06 : 0)),
     joule_per_sample: counter / (128000 * epochs), gpu_hours: (factors.gpus * wall) / 3600, mean_power_w: counter / wall,
     gpu_memory_util_pct: 71.5, gpu_busy_pct: 96 + random(), sm_util_pct: null,
     quality: { name: "top1_error", value: 0.31 + 0.01 * random(), direction: "lower" },
-    provenance: {
-      energy_j: { method: "counter", scope: "gpu board, cpu package", source: "nvml.energy, rapl", simulated: true, coverage_pct: 99.8 },
-      epoch_time_s: { method: "simulated", scope: "process", source: "socket" },
-    },
+    estimated: false, provenance: provenance("simulated", random()),
   };
 }
 
 function configuration(factors, runs) {
-  const keys = ["epoch_time_s", "training_speed_s", "energy_j", "energy_per_epoch_j", "mean_power_w", "samples_per_s", "joule_per_sample"];
+  const keys = ["epoch_time_s", "training_speed_s", "energy_j", "epoch_energy_j", "mean_power_w", "samples_per_s", "joule_per_sample"];
   return {
-    factors, n: runs.length, preliminary: runs.length < 2,
+    factors, n: runs.length, preliminary: runs.length < 2, runs: runs.map((run) => run.run),
     ...Object.fromEntries(keys.map((key) => [key, summary(runs.map((run) => run[key]))])),
     energy_per_gpu_hour_kwh: summary(runs.map((run) => run.energy_j / 3.6e6 / run.gpu_hours)),
   };
@@ -85,6 +97,18 @@ function powerLaw(response, factor, group, configurations, selected = true) {
   };
 }
 
+function scaling(configurations, group) {
+  const [first] = configurations;
+  return {
+    scaling: "strong", group, baseline: { gpus: first.factors.gpus },
+    rows: configurations.map((c) => {
+      const speed_up = first.epoch_time_s.mean / c.epoch_time_s.mean;
+      return { gpus: c.factors.gpus, epoch_time_s: c.epoch_time_s.mean, speed_up, efficiency: (speed_up * first.factors.gpus) / c.factors.gpus,
+        epoch_energy_j: c.epoch_energy_j.mean, energy_ratio: c.epoch_energy_j.mean / first.epoch_energy_j.mean, preliminary: c.preliminary };
+    }),
+  };
+}
+
 function regionsOf(run) {
   const regions = [{ name: "joulemark.command", index: 0, from: 0, to: run.epoch_time_s * (epochs + 0.2) }];
   for (let i = 0; i < epochs; ++i) regions.push({ name: "epoch", index: i, from: run.epoch_time_s * (0.2 + i), to: run.epoch_time_s * (1.2 + i) });
@@ -92,7 +116,7 @@ function regionsOf(run) {
     run: run.run, host, name, index, start_ns: 5e12 + from * 1e9, end_ns: 5e12 + to * 1e9, samples: name === "epoch" ? 128000 : null,
     energy_counter_j: run.mean_power_w * (to - from), energy_integrated_j: run.mean_power_w * (to - from) * 1.002,
     energy_j: run.mean_power_w * (to - from), energy_bound_j: 12, mean_power_w: run.mean_power_w,
-    gpu_memory_util_pct: 71.5, gpu_busy_pct: 96, sm_util_pct: null, provenance: { energy_j: { method: "counter" } },
+    gpu_memory_util_pct: 71.5, gpu_busy_pct: 96, sm_util_pct: null, provenance: { method: "counter" },
   }));
 }
 
@@ -130,16 +154,13 @@ const machine = (simulated) => ({
     { source: "nvml", device: `gpu${i}`, metrics: ["power_w", "busy_pct", "memory_used_bytes", "sm_clock_mhz"], method: "simulated", scope: "gpu board", origin: "nvmlDeviceGetPowerUsage", period_s: 0.1, native_period_s: 0.02, accuracy_pct: 5, accuracy_note: "of the reading", achieved_hz: 9.998 },
     { source: "nvml.energy", device: `gpu${i}`, metrics: ["energy_j"], method: "simulated", scope: "gpu board", origin: "nvmlDeviceGetTotalEnergyConsumption", period_s: 1, native_period_s: 0.1, accuracy_pct: null, accuracy_note: "", achieved_hz: 1 },
   ]),
-  unavailable: [
-    { name: "rapl dram", quantity: "energy", scope: "dram", reason: "this CPU exposes no DRAM domain", remedy: "" },
-    { name: "ipmi", quantity: "power", scope: "node wall", reason: "/dev/ipmi0 does not exist", remedy: "load the modules ipmi_devintf and ipmi_si" },
-  ],
+  unavailable: missing,
 });
 
 const generated = { version: "0.1.0", at: "2025-11-30T18:00:00Z", command: "joulemark report results -f report.html", source: "results", omitted: [] };
 
 function document(analysis, rest = {}) {
-  const empty = { runs: [], configurations: [], laws: [], energy_per_gpu_hour: [], energy_per_sample: [], regressions: [], sensitivity: [], regions: [], coverage: [], warnings: [] };
+  const empty = { runs: [], configurations: [], laws: [], energy_per_gpu_hour: [], energy_per_sample: [], scaling: [], regressions: [], sensitivity: [], regions: [], coverage: [], warnings: [] };
   return { analysis: { ...empty, ...analysis }, traces: [], study: null, environment: { machines: [] }, generated, ...rest };
 }
 
@@ -169,19 +190,19 @@ export function study({ repeats = 5 } = {}) {
     powerLaw("epoch_time_s", "gpus", group("gpus"), along("gpus")),
     { ...powerLaw("epoch_time_s", "gpus", group("gpus"), along("gpus"), false), form: "exponential", parameters: { a: { value: 520, ci95: [310, 880] }, b: { value: -0.03, ci95: [-0.06, null] } }, r2: 0.71, aicc: 3.1, loo_rmse: 0.6 },
     powerLaw("epoch_time_s", "power_cap_w", group("power_cap_w"), along("power_cap_w")),
-    powerLaw("energy_per_epoch_j", "gpus", group("gpus"), along("gpus")),
+    powerLaw("epoch_energy_j", "gpus", group("gpus"), along("gpus")),
     { response: "epoch_time_s", factor: "sm_clock_mhz", group: group("sm_clock_mhz"), form: "saturating", selected: true, n_levels: 5, r2: 0.998, aicc: -22, loo_rmse: 0.03,
       parameters: { a: { value: 1500, ci95: [1300, 1800] }, k: { value: 380, ci95: [330, 440] }, c: { value: 300, ci95: [null, 320] } } },
-    { response: "energy_per_epoch_j", factor: "sm_clock_mhz", group: group("sm_clock_mhz"), form: null, parameters: {}, n_levels: 2, selected: false },
+    { response: "epoch_energy_j", factor: "sm_clock_mhz", group: group("sm_clock_mhz"), form: null, parameters: {}, n_levels: 2, selected: false, reason: "no law: 2 levels" },
   ];
   const { slope, intercept } = line(runs.map((run) => run.gpu_hours), runs.map((run) => run.energy_j / 3.6e6));
   return document({
-    runs, configurations, laws,
-    energy_per_gpu_hour: [{ group: {}, slope_kwh: { value: slope, ci95: [slope * 0.98, slope * 1.02] }, intercept_kwh: intercept, r2: 0.981, n: runs.length }],
-    energy_per_sample: [{ group: {}, slope_wh: { value: 0.0123, ci95: [0.012, 0.0126] }, r2: 0.99, n: runs.length }],
+    runs, configurations, laws, scaling: [scaling(along("gpus"), group("gpus"))],
+    energy_per_gpu_hour: [{ group: {}, pooled: true, slope_kwh: { value: slope, ci95: [slope * 0.98, slope * 1.02] }, intercept_kwh: intercept, r2: 0.981, n: runs.length }],
+    energy_per_sample: [{ group: {}, pooled: true, slope_wh: { value: 0.0123, ci95: [0.012, 0.0126] }, r2: 0.99, n: runs.length }],
     sensitivity: [{ component: "dram", low: 0.03, high: 0.08, energy_band_j: [1e7, 1.3e7], conclusions: [{ text: "150 W needs less energy than 250 W", survives: true }] }],
     regions: runs.flatMap(regionsOf),
-    coverage: [{ component: "gpu", devices: 4, coverage_pct: 99.8, runs: runs.length }, { component: "cpu", devices: 2, coverage_pct: 99.9, runs: runs.length }],
+    coverage: runs.flatMap((run) => ["gpu", "cpu"].map((component) => ({ run: run.run, host, component, device: `${component}0`, covered_pct: 99.8 }))),
     published: [{ name: "150 W instead of 250 W on V100", source: "McDonald et al. 2022", value: -13.7, unit: "% energy", n: null, components: "gpu" }],
     warnings: [
       { code: "single_run", text: "1 configuration ran once; repeat it before comparing." },
@@ -199,18 +220,19 @@ export function noEnergy() {
     run: "plain-20251130T180000Z-1", status: "cut", factors: {}, hosts: ["laptop"], training_speed_s: null, epoch_time_s: null, samples_per_s: null,
     energy_j: null, energy_by_component_j: {}, energy_by_node_j: {}, energy_counter_j: null, energy_integrated_j: null, energy_protocol_j: null,
     joule_per_sample: null, gpu_hours: null, mean_power_w: null, gpu_memory_util_pct: null, gpu_busy_pct: null, sm_util_pct: null, quality: null,
-    provenance: { energy_j: { reason: "no GPU, and the CPU's counters can be read by root only" } },
+    provenance: { energy_j: { window: "joulemark.command", contains: [], lacks: ["gpu", "cpu", "dram", "network", "psu", "cooling"], text: "no energy sensor: see unavailable" },
+      components: {}, unavailable: [{ name: "rapl package-0", quantity: "energy", scope: "cpu package", reason: "the CPU's counters can be read by root only", remedy: "chmod a+r the file" }] },
   };
   return document({ runs: [run], configurations: [{ factors: {}, n: 1, preliminary: true, epoch_time_s: null, energy_j: { mean: null, sd: null, ci95: null } }],
-    coverage: null ?? [], warnings: [{ code: "run_cut", text: "The run was cut: its end is the last sample." }] });
+    warnings: [{ code: "run_cut", text: "The run was cut: its end is the last sample." }] });
 }
 
 /** Two levels, single runs on real devices, CPU energy estimated. */
 export function estimated() {
   const document_ = study({ repeats: 1 });
   for (const run of document_.analysis.runs) {
-    run.simulated = false;
-    run.provenance = { energy_j: { gpu: { method: "counter", scope: "gpu board" }, cpu: { method: "estimated", scope: "cpu package" } } };
+    Object.assign(run, { simulated: false, estimated: true, provenance: provenance("counter", 0) });
+    run.provenance.components.cpu.source_methods = ["estimated"];
   }
   return document_;
 }

@@ -24,8 +24,37 @@ export function plain(value: unknown): string {
   return finite(value) ? minus(String(Number(value.toPrecision(6)))) : String(value);
 }
 
-export const percent = (ratio: number): string =>
-  `${ratio >= 0 ? "+" : "−"}${(Math.abs(ratio) * 100).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 })} %`;
+/** Two significant digits without an exponent: for standard deviations. */
+export function rough(value: Maybe): string {
+  if (!finite(value)) return "–";
+  const decimals = value === 0 ? 0 : Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(Math.abs(value)))));
+  return minus(value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
+}
+
+const share = (ratio: number) => (Math.abs(ratio - 1) * 100).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+
+/** "used 12.3 % less energy and took 4.0 % longer": a frugal configuration against a faster one. */
+export function relative(energy: number, time: number): string {
+  const used = `used ${share(energy)} % ${energy < 1 ? "less" : "more"} energy`;
+  return `${used} and took ${time < 2 ? `${share(time)} % longer` : `${number(time, 3)} times as long`}`;
+}
+
+/** Ticks of a logarithmic axis, and its domain: 1, 2 and 5 of each decade, or decades alone. */
+export function logTicks(values: number[]): { domain: [number, number]; ticks: number[] } {
+  const [low, high] = [Math.min(...values) / 1.15, Math.max(...values) * 1.15];
+  const mantissas = high / low > 2000 ? [1] : high / low > 12 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
+  const ticks: number[] = [];
+  for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); ++decade) {
+    for (const mantissa of mantissas) {
+      const tick = Number((mantissa * 10 ** decade).toPrecision(3));
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  }
+  return { domain: [low, high], ticks };
+}
+
+/** A label inside a sentence: "power cap", but "GPUs" and "SM clock". */
+export const lower = (label: string): string => (/^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1));
 
 const minus = (text: string) => text.replace("-", "−");
 
@@ -63,7 +92,7 @@ interface Quantity {
 const labels: Record<string, string> = {
   epoch_time_s: "Epoch time",
   energy_j: "Energy of the run",
-  energy_per_epoch_j: "Energy per epoch",
+  epoch_energy_j: "Energy per epoch",
   training_speed_s: "Training speed",
   samples_per_s: "Throughput",
   joule_per_sample: "Energy per sample",
@@ -112,13 +141,19 @@ export function quantity(key: string): Quantity {
   return { label: labels[key] ?? words.charAt(0).toUpperCase() + words.slice(1), suffix: units[key] ? "" : suffix, unit };
 }
 
-/** The unit in which the largest of `values` is a short number. */
+/** The unit in which `values` are short numbers. */
 export function unitFor(key: string, values: Iterable<Maybe>): Unit {
   const { suffix, unit } = quantity(key);
   const ladder = ladders[suffix];
   if (!ladder) return { name: unit, scale: 1 };
-  let largest = 0;
-  for (const value of values) if (finite(value)) largest = Math.max(largest, Math.abs(value));
+  // By the middle of the range, so that neither end needs many digits.
+  let [low, high] = [Infinity, 0];
+  for (const value of values) {
+    if (!finite(value) || value === 0) continue;
+    low = Math.min(low, Math.abs(value));
+    high = Math.max(high, Math.abs(value));
+  }
+  const largest = high === 0 ? 0 : Math.sqrt(low * high);
   // Minutes and hours only where they stay readable: an axis in seconds up to ten minutes.
   const threshold = suffix === "_s" ? 10 : 1;
   return ladder.find((step) => largest >= step.scale * (step.scale > 1 ? threshold : 1)) ?? ladder[suffix === "_bytes" ? 2 : largest === 0 ? 2 : 3];

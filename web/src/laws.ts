@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws as the analysis fitted them: their curves, their formulas in words, and the groups they belong to.
 import { h, type Child } from "./dom";
-import { finite, number, plain, quantity } from "./format";
+import { finite, lower, number, plain, quantity } from "./format";
 import { matches, withoutKeys, keyOf, summaryOf, type Factors, type Law, type Report, type Setup } from "./model";
 
 type Parameters = Record<string, number>;
@@ -47,7 +47,10 @@ const values = (law: Law): Parameters | null => {
 
 export const hasLaw = (law: Law): boolean => Boolean(law.form) && law.form !== "none" && values(law) !== null;
 
-export const noLaw = (law: Law): string => `no law: ${law.reason ?? (law.n_levels === undefined ? "not fitted" : `${law.n_levels} levels`)}`.replace("no law: no law:", "no law:");
+export function noLaw(law: Law): string {
+  const why = law.reason || (law.n_levels === undefined ? "not fitted" : `${law.n_levels} levels`);
+  return why.startsWith("no ") ? why : `no law: ${why}`;
+}
 
 export function formula(law: Law): Child[] {
   const p = values(law);
@@ -80,15 +83,22 @@ export function curve(law: Law, low: number, high: number): CurvePoint[] {
   }).filter(({ y }) => Number.isFinite(y));
 }
 
+/** A group of factors in words: "resnet50, 4 GPUs, power cap 250 W". */
 export function groupLabel(group: Factors | undefined, skip: string[] = []): string {
-  const words = Object.entries(group ?? {})
+  return Object.entries(group ?? {})
     .filter(([key]) => !skip.includes(key))
     .map(([key, value]) => {
+      if (!finite(value)) return String(value);
       const { label, unit } = quantity(key);
-      return typeof value === "number" ? `${label.charAt(0).toLowerCase()}${label.slice(1)} ${plain(value)}${unit ? ` ${unit}` : ""}`.replace(/^gPUs/, "GPUs") : String(value);
-    });
-  return words.join(", ");
+      if (key === "gpus") return `${plain(value)} ${value === 1 ? "GPU" : "GPUs"}`;
+      return `${lower(label)} ${plain(value)}${unit ? ` ${unit}` : ""}`;
+    })
+    .join(", ");
 }
+
+/** A line among others of its figure: what sets it apart. */
+export const lineLabel = (line: Line, skip: string[]): string =>
+  [line.scaling ? `${line.scaling} scaling` : "", groupLabel(line.group, skip)].filter(Boolean).join(", ");
 
 /** A label that tells configurations apart: the varied factors only. */
 export const setupLabel = (report: Report, factors: Factors): string =>
@@ -99,6 +109,7 @@ export const setupLabel = (report: Report, factors: Factors): string =>
 /** Configurations that differ in one factor only, and the laws fitted to them. */
 export interface Line {
   group: Factors;
+  scaling: string;
   setups: Setup[];
   laws: Law[];
 }
@@ -107,13 +118,14 @@ export function lines(report: Report, response: string, factor: string): Line[] 
   const laws = (report.model.analysis.laws ?? []).filter((law) => law.response === response && law.factor === factor);
   const usable = report.setups.filter((setup) => finite(setup.factors[factor]) && finite(summaryOf(setup.configuration, response).mean));
   const grouped = new Map<string, Line>();
-  const add = (group: Factors, members: Setup[]) => {
+  const add = (group: Factors, scaling: string, members: Setup[]) => {
     const ordered = members.sort((a, b) => Number(a.factors[factor]) - Number(b.factors[factor]));
     if (new Set(ordered.map((setup) => setup.factors[factor])).size > 1) {
-      grouped.set(keyOf(group), { group, setups: ordered, laws: laws.filter((law) => keyOf(law.group ?? {}) === keyOf(group)) });
+      const own = laws.filter((law) => keyOf(law.group ?? {}) === keyOf(group) && (law.scaling ?? "") === scaling);
+      grouped.set(scaling + keyOf(group), { group, scaling, setups: ordered, laws: own });
     }
   };
-  for (const law of laws) add(law.group ?? {}, usable.filter((setup) => matches(law.group, setup.factors)));
+  for (const law of laws) add(law.group ?? {}, law.scaling ?? "", usable.filter((setup) => matches(law.group, setup.factors)));
   if (grouped.size > 0) return [...grouped.values()];
   // Without laws: everything else equal. A batch size that follows from the number of GPUs is no factor of its own.
   const follows = factor === "gpus" ? ["global_batch", "local_batch"] : [""];
@@ -123,7 +135,7 @@ export function lines(report: Report, response: string, factor: string): Line[] 
       const key = keyOf(withoutKeys(setup.factors, [factor, linked]));
       byKey.set(key, [...(byKey.get(key) ?? []), setup]);
     }
-    for (const members of byKey.values()) add(withoutKeys(members[0].factors, [factor, linked]), members);
+    for (const members of byKey.values()) add(withoutKeys(members[0].factors, [factor, linked]), "", members);
     if (grouped.size > 0) break;
   }
   return [...grouped.values()];

@@ -33,13 +33,44 @@ export interface Run extends Unknown {
   gpu_hours?: Maybe;
   epoch_time_s?: Maybe;
   quality?: Quality | null;
-  provenance?: unknown;
+  provenance?: Provenance;
   simulated?: boolean;
+  estimated?: boolean;
+}
+/** Where a run's numbers come from. */
+export interface Provenance extends Unknown {
+  energy_j?: { method?: string; contains?: string[]; lacks?: string[]; text?: string; bound_j?: Maybe };
+  components?: Record<string, ComponentProvenance>;
+  unavailable?: Missing[];
+  imported?: boolean;
+}
+export interface ComponentProvenance {
+  devices?: number;
+  source_methods?: string[];
+  scope?: string[];
+  sources?: string[];
+  origin?: string[];
+  accuracy_notes?: string[];
+  resolution_s?: Maybe;
+  requested_hz?: Maybe;
+  achieved_hz?: Maybe;
+  sensor_accuracy_pct?: Maybe;
+  bound_j?: Maybe;
+  coverage_pct?: Maybe;
+}
+/** A quantity that was not measured, and why. */
+export interface Missing {
+  name?: string;
+  quantity?: string;
+  scope?: string;
+  reason?: string;
+  remedy?: string;
 }
 export interface Configuration extends Unknown {
   factors?: Factors;
   n?: number;
   preliminary?: boolean;
+  runs?: string[];
 }
 export interface Law extends Unknown {
   response: string;
@@ -52,11 +83,21 @@ export interface Law extends Unknown {
   aicc?: Maybe;
   loo_rmse?: Maybe;
   selected?: boolean;
+  /** Why it was selected, or why there is none. */
   reason?: string;
+  /** Over GPUs: "strong" (global batch fixed) or "weak" (local batch fixed). */
+  scaling?: string;
   curve?: { x: number; y: number; ci95?: Ci95 }[];
+}
+export interface Scaling {
+  scaling?: string;
+  group?: Factors;
+  baseline?: { gpus?: number };
+  rows?: { gpus: number; epoch_time_s: number; speed_up: number; efficiency: number; epoch_energy_j?: Maybe; energy_ratio?: Maybe; preliminary?: boolean }[];
 }
 export interface Slope extends Unknown {
   group?: Factors;
+  pooled?: boolean;
   slope_kwh?: Estimate;
   slope_wh?: Estimate;
   intercept_kwh?: Maybe | Estimate;
@@ -75,6 +116,7 @@ export interface Analysis extends Unknown {
   runs?: Run[];
   configurations?: Configuration[];
   laws?: Law[];
+  scaling?: Scaling[];
   energy_per_gpu_hour?: Slope[];
   energy_per_sample?: Slope[];
   regressions?: Unknown[];
@@ -103,7 +145,7 @@ export interface Machine extends Unknown {
   software?: Unknown;
   devices?: Unknown[];
   sources?: Source[];
-  unavailable?: { name?: string; quantity?: string; scope?: string; reason?: string; remedy?: string }[];
+  unavailable?: Missing[];
 }
 export interface Model {
   analysis: Analysis;
@@ -138,30 +180,17 @@ export interface Report {
   nextTable: () => number;
 }
 
-/** Every object below `value` that says by which method a number came. */
-export function provenanceEntries(value: unknown, path: string[] = []): { path: string[]; entry: Unknown }[] {
-  if (Array.isArray(value)) return value.flatMap((item) => provenanceEntries(item, path));
-  if (value === null || typeof value !== "object") return [];
-  const object = value as Unknown;
-  const below = Object.entries(object).flatMap(([key, item]) => provenanceEntries(item, [...path, key]));
-  return typeof object.method === "string" ? [{ path, entry: object }, ...below] : below;
-}
+const order: Mark[] = ["simulated", "estimated", "imported", "preliminary"];
 
-const markWords: Mark[] = ["simulated", "estimated", "imported"];
-
-export function runMarks(run: Run): Mark[] {
-  const marks = new Set<Mark>();
-  if (run.simulated) marks.add("simulated");
-  for (const { entry } of provenanceEntries(run.provenance)) {
-    if (entry.simulated === true) marks.add("simulated");
-    for (const word of markWords) if (String(entry.method).includes(word)) marks.add(word);
-  }
-  return markWords.filter((word) => marks.has(word));
-}
+export const runMarks = (run: Run): Mark[] => [
+  ...(run.simulated ? (["simulated"] as const) : []),
+  ...(run.estimated ? (["estimated"] as const) : []),
+  ...(run.provenance?.imported ? (["imported"] as const) : []),
+];
 
 export const union = (marks: Mark[][]): Mark[] => {
   const all = new Set(marks.flat());
-  return (["simulated", "estimated", "imported", "preliminary"] as Mark[]).filter((mark) => all.has(mark));
+  return order.filter((mark) => all.has(mark));
 };
 
 /** Whether `factors` agrees with every entry of `group`. */
@@ -182,19 +211,19 @@ export const valueOf = (record: Unknown, key: string): number | null => {
   return finite(value) ? value : null;
 };
 
-/** Why a run has no value for a quantity, in the analysis' words where it gives some. */
-export function absence(run: Unknown, key: string): string {
-  const absent = run.absent as Record<string, string> | undefined;
-  if (absent?.[key]) return absent[key];
-  const provenance = run.provenance as Record<string, Unknown> | undefined;
-  const reason = provenance?.[key]?.reason ?? (provenance as Unknown | undefined)?.reason;
-  if (typeof reason === "string") return reason;
-  return key.startsWith("energy") || key.endsWith("_j") || key.endsWith("_w") ? "no sensor delivered it" : "not in the data";
+/** Why a run or region has no value for a quantity. */
+export function absence(record: Unknown, key: string): string {
+  if (!/(_j|_w|_kwh|_sample|_token)$/.test(key)) return "not in the data";
+  const provenance = record.provenance as Provenance | undefined;
+  const reasons = (provenance?.unavailable ?? []).filter(({ quantity }) => quantity === "energy" || quantity === "power");
+  const text = [...new Set(reasons.map(({ reason }) => reason).filter(Boolean))].slice(0, 2).join("; ");
+  return text || provenance?.energy_j?.text || "no sensor delivered it";
 }
 
 export function makeReport(model: Model): Report {
   const analysis = model.analysis ?? {};
   const runs = analysis.runs ?? [];
+  const byName = new Map(runs.map((run) => [run.run, run]));
   const byFactors = new Map<string, Run[]>();
   for (const run of runs) {
     const key = keyOf(run.factors ?? {});
@@ -202,7 +231,7 @@ export function makeReport(model: Model): Report {
   }
   const setups = (analysis.configurations ?? []).map((configuration): Setup => {
     const factors = configuration.factors ?? {};
-    const own = byFactors.get(keyOf(factors)) ?? runs.filter((run) => matches(factors, run.factors));
+    const own = configuration.runs?.flatMap((name) => byName.get(name) ?? []) ?? byFactors.get(keyOf(factors)) ?? [];
     const n = configuration.n ?? own.length;
     const preliminary = configuration.preliminary ?? n < 2;
     const marks = union([...own.map(runMarks), preliminary ? ["preliminary"] : []]);
@@ -214,7 +243,9 @@ export function makeReport(model: Model): Report {
       levels.set(key, (levels.get(key) ?? new Set()).add(value));
     }
   }
-  const varied = [...levels].filter(([, values]) => values.size > 1).map(([key]) => key);
+  // A batch that follows from the number of GPUs is no factor of its own.
+  const follows = levels.get("local_batch")?.size === 1 ? "global_batch" : levels.get("global_batch")?.size === 1 ? "local_batch" : "";
+  const varied = [...levels].filter(([key, values]) => values.size > 1 && key !== follows).map(([key]) => key);
   const constant = Object.fromEntries(
     [...levels].filter(([, values]) => values.size === 1).map(([key, values]) => [key, [...values][0] as string | number | null]),
   );

@@ -6,7 +6,7 @@ import "./style.css";
 import { h, type Child } from "./dom";
 import { makeReport, type Model, type Report } from "./model";
 import { machines, methods, reproduce, warnings } from "./sections/closing";
-import { configurationTable } from "./sections/configurations";
+import { configurations } from "./sections/configurations";
 import { energy } from "./sections/energy";
 import { further } from "./sections/further";
 import { measured } from "./sections/measured";
@@ -32,25 +32,23 @@ function themeSwitch(): HTMLElement {
     h("label", null, h("input", { type: "radio", name: "theme", value: name, checked: name === "auto", onchange: () => choose(name) }), h("span", null, name))));
 }
 
-function sections(report: Report): Section[] {
-  const more = further(report);
-  return [
-    { id: "measured", heading: "What was measured, and what was not", content: measured(report) },
-    { id: "configurations", heading: "Configurations", content: report.setups.length > 0 ? [configurationTable(report)] : [h("p", { class: "absent-note" }, "There are no configurations.")] },
-    { id: "scaling", heading: "Scaling", content: scaling(report) },
-    { id: "energy", heading: "Energy", content: energy(report) },
-    { id: "trade-off", heading: "Time against energy", content: tradeOff(report) },
-    ...(more.length > 0 ? [{ id: "further", heading: "Further analysis", content: more }] : []),
-    { id: "runs", heading: "Runs", content: runs(report) },
-    { id: "warnings", heading: "Warnings", content: warnings(report) },
-    { id: "methods", heading: "Methods and limits", content: methods() },
-    { id: "machines", heading: "Machines and software", content: machines(report) },
-    { id: "reproduce", heading: "Reproduce and cite", content: reproduce(report) },
-  ];
-}
+/** In the order of the page, because figures and tables number themselves as they are made. */
+const outline: { id: string; heading: string; make: (report: Report) => Child[] }[] = [
+  { id: "measured", heading: "What was measured, and what was not", make: measured },
+  { id: "configurations", heading: "Configurations", make: configurations },
+  { id: "scaling", heading: "Scaling", make: scaling },
+  { id: "energy", heading: "Energy", make: energy },
+  { id: "trade-off", heading: "Time against energy", make: tradeOff },
+  { id: "further", heading: "Further analysis", make: further },
+  { id: "runs", heading: "Runs", make: runs },
+  { id: "warnings", heading: "Warnings", make: warnings },
+  { id: "methods", heading: "Methods and limits", make: methods },
+  { id: "machines", heading: "Machines and software", make: machines },
+  { id: "reproduce", heading: "Reproduce and cite", make: reproduce },
+];
 
 function page(report: Report): Node[] {
-  const list = sections(report);
+  const list = outline.map(({ make, ...rest }) => ({ ...rest, content: make(report) })).filter(({ content }) => content.length > 0);
   document.title = `${title(report)} · Joulemark report`;
   return [
     h("nav", { class: "contents", "aria-label": "Contents" }, h("p", null, "Contents"), h("ol", null, ...list.map(({ id, heading }) => h("li", null, h("a", { href: `#${id}` }, heading)))), themeSwitch()),

@@ -57,9 +57,9 @@ function cell<Row>(column: Column<Row>, row: Row): HTMLElement {
   }
   if (value === null || value === undefined || value === "" || (typeof value === "number" && !Number.isFinite(value))) {
     const reason = column.absent?.(row);
-    return h("td", { class: "absent" }, reason === undefined ? "–" : `not measured: ${reason}`);
+    return reason === undefined ? h("td", { class: column.numeric ? "numeric" : undefined }, "–") : h("td", { class: "absent" }, `not measured: ${reason}`);
   }
-  return h("td", { class: column.numeric ? "numeric" : undefined }, typeof value === "number" ? h("data", { value }, number(value)) : value);
+  return h("td", { class: column.numeric ? "numeric" : String(value).length > 24 ? "long" : undefined }, typeof value === "number" ? h("data", { value }, Number.isInteger(value) ? value.toLocaleString("en-US") : number(value)) : value);
 }
 
 function compare(a: Value, b: Value): number {

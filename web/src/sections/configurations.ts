@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { h } from "../dom";
-import { finite, interval, number, plain, quantity, unitFor } from "../format";
+import { finite, interval, plain, rough, quantity, unitFor } from "../format";
 import { groupLabel } from "../laws";
 import { absence, summaryOf, union, type Report, type Setup } from "../model";
 import { quantityColumn, table, type Column } from "../table";
 
 /** The configurations as measured: mean, sd, 95 % interval and n of each quantity that any of them has. */
-export function configurationTable(report: Report): HTMLElement {
-  const keys = ["epoch_time_s", "training_speed_s", "energy_per_epoch_j", "energy_j", "energy_per_gpu_hour_kwh", "mean_power_w", "samples_per_s", "joule_per_sample"];
+export function configurations(report: Report): HTMLElement[] {
+  if (report.setups.length === 0) return [h("p", { class: "absent-note" }, "There are no configurations.")];
+  const keys = ["epoch_time_s", "training_speed_s", "epoch_energy_j", "energy_j", "energy_per_gpu_hour_kwh", "mean_power_w", "samples_per_s", "joule_per_sample"];
   const present = keys.filter((key) => ["epoch_time_s", "energy_j"].includes(key) || report.setups.some((setup) => finite(summaryOf(setup.configuration, key).mean)));
   const why = (key: string) => (setup: Setup) => (setup.runs[0] ? absence(setup.runs[0], key) : "no runs");
   const columns: Column<Setup>[] = [
@@ -22,14 +23,14 @@ export function configurationTable(report: Report): HTMLElement {
       const unit = unitFor(key, report.setups.map((setup) => at(setup).mean));
       return [
         mean,
-        { key: `${key}_sd`, label: "sd", value: (setup) => at(setup).sd, numeric: true, show: (setup) => (finite(at(setup).sd) ? h("data", { value: at(setup).sd as number }, number(at(setup).sd! / unit.scale, 2)) : null) },
+        { key: `${key}_sd`, label: "sd", value: (setup) => at(setup).sd, numeric: true, show: (setup) => (finite(at(setup).sd) ? h("data", { value: at(setup).sd as number }, rough(at(setup).sd! / unit.scale)) : null) },
         { key: `${key}_ci95`, label: "95 % interval", value: (setup) => (at(setup).ci95 ? at(setup).ci95!.join(" to ") : null), numeric: true, show: (setup) => (at(setup).ci95 ? h("span", { class: "nowrap" }, interval(at(setup).ci95, unit.scale)) : null) },
       ];
     }),
   ];
-  return table(report, {
+  return [table(report, {
     id: "configurations-table", title: "Configurations", rows: report.setups, columns, marks: union(report.setups.map((setup) => setup.marks)),
     note: ["n runs each; sd is the sample standard deviation, the interval that of the mean. ",
       Object.keys(report.constant).length > 0 ? `The same in all: ${groupLabel(report.constant)}.` : ""],
-  });
+  })];
 }

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { h, type Child } from "../dom";
 import { figure } from "../figure";
-import { count, finite, interval, listed, number, plain, quantity, unitFor, withUnit, type Maybe } from "../format";
+import { count, finite, interval, listed, logTicks, number, plain, quantity, unitFor, withUnit, type Maybe } from "../format";
 import { groupLabel, setupLabel } from "../laws";
 import { absence, matches, runMarks, summaryOf, union, valueOf, type Estimate, type Report, type Run, type Slope } from "../model";
 import { table, type Column } from "../table";
@@ -17,7 +17,7 @@ function perGpuHour(report: Report): HTMLElement[] {
     h("strong", null, "the mean total power per GPU"), ": 0.25 kWh per GPU hour is 250 W. That energy grows in proportion to GPU hours is no finding. The finding is how constant the ratio is.");
   if (points.length === 0) return [identity, absent("energy and GPU hours of the same run")];
 
-  const pooled = slopes.find((slope) => Object.keys(slope.group ?? {}).length === 0) ?? (slopes.length === 1 ? slopes[0] : undefined);
+  const pooled = slopes.find((slope) => slope.pooled) ?? (slopes.length === 1 ? slopes[0] : undefined);
   const series = slopes.filter((slope) => slope !== pooled);
   const seriesOf = (run: Run) => series.findIndex((slope) => matches(slope.group, run.factors));
   const unit = unitFor("energy_j", points.map((p) => p.y));
@@ -27,7 +27,7 @@ function perGpuHour(report: Report): HTMLElement[] {
   const largest = Math.max(...data.map((p) => p.x));
   const smallest = Math.min(...data.map((p) => p.x));
   const intercept = (slope: Slope) => (finite(slope.intercept_kwh) ? slope.intercept_kwh : (slope.intercept_kwh as Estimate | null | undefined)?.value ?? 0);
-  const logarithmic = largest / smallest > 8;
+  const logarithmic = largest / smallest > 8 && Math.max(...data.map((p) => p.y)) / Math.min(...data.map((p) => p.y)) > 4;
   const steps = Array.from({ length: 41 }, (_, i) => smallest * (largest / smallest) ** (i / 40));
   const line = pooled && finite(pooled.slope_kwh?.value)
     ? steps.map((x) => ({ x, y: ((Number(intercept(pooled)) + pooled.slope_kwh!.value! * x * xUnit.scale) * 3.6e6) / unit.scale })).filter((p) => p.y > 0) : [];
@@ -44,13 +44,13 @@ function perGpuHour(report: Report): HTMLElement[] {
     rows: data.map((p) => ({ run: p.run, gpu_hours: p.x * xUnit.scale, energy_j: p.y * unit.scale })),
     draw: (theme) => ({
       marginLeft: 58, marginRight: 24,
-      x: { type: logarithmic ? "log" : "linear", label: withUnit("GPU hours", xUnit.name), labelAnchor: "center", labelArrow: "none", inset: 10, ticks: 6, tickFormat: (x: number) => plain(x) },
-      y: { type: logarithmic ? "log" : "linear", label: withUnit("Energy of the run", unit.name), labelArrow: "none", nice: true, ticks: 5, zero: !logarithmic, tickFormat: (y: number) => plain(y) },
+      x: { type: logarithmic ? "log" : "linear", label: withUnit("GPU hours", xUnit.name), labelAnchor: "center", labelArrow: "none", labelOffset: 38, inset: 10, tickFormat: plain, ticks: logarithmic ? logTicks(data.map((p) => p.x)).ticks : 6 },
+      y: { type: logarithmic ? "log" : "linear", label: withUnit("Energy of the run", unit.name), labelArrow: "none", nice: !logarithmic, ticks: logarithmic ? logTicks(data.map((p) => p.y)).ticks : 5, zero: !logarithmic, tickFormat: plain },
       marks: [
         Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: 5 }),
         Plot.line(line, { x: "x", y: "y", stroke: theme.ink, strokeWidth: 1.25 }),
         Plot.dot(data, { x: "x", y: "y", r: 3, stroke: (p) => colour(theme, p.series), symbol: (p) => symbols[Math.max(0, p.series) % symbols.length], strokeOpacity: 0.8, title: (p) => `${p.run}\n${number(p.x)} ${xUnit.name}, ${number(p.y)} ${unit.name}`, tip: { fill: theme.paper, stroke: theme.grid } }),
-        line.length > 0 ? Plot.text([line[Math.floor(line.length * 0.55)]], { x: "x", y: "y", text: () => `${number(pooled!.slope_kwh!.value)} kWh per GPU h`, textAnchor: "end", dx: -8, dy: -10, fill: theme.ink, fontWeight: 500 }) : null,
+        line.length > 0 ? Plot.text([line[Math.floor(line.length * 0.55)]], { x: "x", y: "y", text: () => `${number(pooled!.slope_kwh!.value)} kWh per GPU h`, textAnchor: "end", dx: -8, dy: -10, fill: theme.ink, fontWeight: 500, stroke: theme.paper, strokeWidth: 4 }) : null,
       ].filter((mark) => mark !== null),
     }),
   });
@@ -59,7 +59,7 @@ function perGpuHour(report: Report): HTMLElement[] {
   const mean = ratios.reduce((a, b) => a + b, 0) / ratios.length;
   const spread = `Over the ${count(points.length, "run")} with both, the ratio lies between ${number(Math.min(...ratios))} and ${number(Math.max(...ratios))} kWh per GPU hour (mean ${number(mean)}).`;
   const columns: Column<Slope>[] = [
-    { key: "group", label: "Series", value: (slope) => groupLabel(slope.group) || "pooled" },
+    { key: "group", label: "Series", value: (slope) => (slope.pooled ? "pooled" : groupLabel(slope.group, Object.keys(report.constant)) || "all") },
     { key: "slope_kwh", label: "Slope", unit: "kWh/GPU h", value: (slope) => slope.slope_kwh?.value, numeric: true },
     { key: "ci95", label: "95 % interval", value: (slope) => interval(slope.slope_kwh?.ci95), numeric: true },
     { key: "intercept_kwh", label: "Intercept", unit: "kWh", value: (slope) => Number(intercept(slope)), numeric: true },
@@ -87,9 +87,9 @@ function constancy(report: Report): HTMLElement {
     rows: points.map((p) => ({ configuration: p.label, x: p.x, power_per_gpu_w: p.y })),
     draw: (theme) => ({
       marginLeft: 58, marginRight: 24,
-      x: overGpus ? { type: "log", base: 2, label: "GPUs", labelAnchor: "center", labelArrow: "none", ticks: [...new Set(points.map((p) => p.x))].slice(0, 12), tickFormat: (x: number) => plain(x), inset: 14 }
-        : { label: "Configuration, in the order of the table", labelAnchor: "center", labelArrow: "none", ticks: Math.min(points.length, 10), tickFormat: (x: number) => plain(x), inset: 14 },
-      y: { label: "Power per GPU (W)", labelArrow: "none", zero: true, nice: true, ticks: 5, tickFormat: (y: number) => plain(y) },
+      x: overGpus ? { type: "log", base: 2, label: "GPUs", labelAnchor: "center", labelArrow: "none", labelOffset: 38, ticks: [...new Set(points.map((p) => p.x))].slice(0, 12), tickFormat: plain, inset: 14 }
+        : { label: "Configuration, in the order of the table", labelAnchor: "center", labelArrow: "none", labelOffset: 38, ticks: Math.min(points.length, 10), tickFormat: plain, inset: 14 },
+      y: { label: "Power per GPU (W)", labelArrow: "none", zero: true, nice: true, ticks: 5, tickFormat: plain },
       marks: [
         Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: 5 }),
         Plot.ruleX(points.filter((p) => finite(p.low) && finite(p.high)), { x: "x", y1: (p) => p.low * 1000, y2: (p) => p.high * 1000, stroke: theme.series[0], strokeWidth: 1.5 }),
@@ -146,7 +146,7 @@ function byComponent(report: Report): HTMLElement[] {
       return {
         height: 64 + shown.length * (inline ? 24 : 38),
         marginLeft: inline ? Math.min(Math.max(longest * 6.6, 80), 300) : 12, marginRight: 24, marginTop: 44,
-        x: { label: withUnit("Energy", unit.name), labelAnchor: "center", labelArrow: "none", tickFormat: (x: number) => plain(x), ticks: 6 },
+        x: { label: withUnit("Energy", unit.name), labelAnchor: "center", labelArrow: "none", labelOffset: 38, tickFormat: plain, ticks: 6 },
         y: { type: "band", label: null, axis: null, padding: inline ? 0.28 : 0.55, domain: shown.map((_, i) => i) },
         color: { domain: components, range: components.map((_, i) => theme.series[i]) },
         marks: [
@@ -220,7 +220,7 @@ function perSample(report: Report): HTMLElement[] {
     id: "sample-table", title: "Energy per sample of the data set, whole run", rows: slopes, marks: union(report.runs.map(runMarks)),
     note: ["Per sample of the data set over all epochs; divide by the epochs for the energy of one processed sample."],
     columns: [
-      { key: "group", label: "Series", value: (slope) => groupLabel(slope.group) || "pooled" },
+      { key: "group", label: "Series", value: (slope) => (slope.pooled ? "pooled" : groupLabel(slope.group, Object.keys(report.constant)) || "all") },
       { key: "slope_wh", label: "Slope", unit: "Wh/sample", value: (slope) => slope.slope_wh?.value, numeric: true },
       { key: "ci95", label: "95 % interval", value: (slope) => interval(slope.slope_wh?.ci95), numeric: true },
       { key: "r2", label: "R²", value: (slope) => slope.r2, numeric: true },

@@ -1,74 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was measured, by what, and what was not.
 import { h, type Child } from "../dom";
-import { count, finite, listed, number, plain, quantity } from "../format";
-import { provenanceEntries, type Machine, type Report, type Source, type Unknown } from "../model";
+import { count, finite, number, plain, quantity } from "../format";
+import type { ComponentProvenance, Report } from "../model";
 import { columnsOf, table, type Column } from "../table";
 import { lacking, measuredComponents } from "./summary";
 
-interface Row {
-  machine: Machine;
-  source: Source;
-}
-
-const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 const period = (value: unknown): string | null => (finite(value) ? `${number(value * 1000, 3)} ms` : null);
 
-function sourceTable(report: Report): HTMLElement | null {
-  // Sources of a kind on many devices are one row: 64 GPUs read one way need one line.
-  const byKind = new Map<string, { row: Row; devices: string[] }>();
-  for (const machine of report.model.environment?.machines ?? []) {
-    for (const source of machine.sources ?? []) {
-      const key = JSON.stringify([machine.hosts, source.source, source.metrics, source.method, source.scope, source.native_period_s, source.period_s]);
-      const entry = byKind.get(key) ?? { row: { machine, source }, devices: [] };
-      if (source.device) entry.devices.push(source.device);
-      byKind.set(key, entry);
-    }
-  }
-  const rows = [...byKind.values()];
-  if (rows.length === 0) return null;
-  type Entry = (typeof rows)[number];
-  const columns: Column<Entry>[] = [
-    { key: "source", label: "Source", value: ({ row }) => row.source.source },
-    { key: "devices", label: "Devices", value: ({ devices }) => (devices.length > 3 ? `${devices[0]} … ${devices[devices.length - 1]}` : devices.join(", ")) },
-    { key: "metrics", label: "Quantities", value: ({ row }) => listed((row.source.metrics ?? []).map((metric) => quantity(metric).label.toLowerCase())) },
-    { key: "method", label: "Method", value: ({ row }) => row.source.method },
-    { key: "scope", label: "Scope", value: ({ row }) => row.source.scope },
-    { key: "resolution", label: "Sensor refreshes every", value: ({ row }) => period(row.source.native_period_s), absent: () => "not known" },
-    { key: "period", label: "Asked every", value: ({ row }) => period(row.source.period_s) },
-    { key: "achieved_hz", label: "Achieved rate", unit: "Hz", value: ({ row }) => (row.source.achieved_hz as number | undefined) ?? null, numeric: true },
-    { key: "accuracy", label: "Sensor's stated accuracy", value: ({ row }) => (finite(row.source.accuracy_pct) ? `± ${plain(row.source.accuracy_pct)} %${text(row.source.accuracy_note) ? `, ${text(row.source.accuracy_note)}` : ""}` : text(row.source.accuracy_note)) ?? "not stated" },
-    { key: "origin", label: "Read from", value: ({ row }) => text(row.source.origin) },
-  ];
-  for (const column of columns) if (column.key === "resolution") delete column.absent;
-  return table(report, {
-    id: "sources-table", title: "Provenance of the samples", rows, columns, marks: report.marks.filter((mark) => mark === "simulated" || mark === "estimated"),
-    note: ["Method, scope and rate of every sensor in use. A sensor's accuracy is what its vendor states; the error bounds in this report come from resolution and gaps, and do not contain it."],
-  });
-}
-
-function energyProvenance(report: Report): HTMLElement | null {
-  const kinds = new Map<string, { entry: Unknown; quantity: string; runs: number }>();
+/** One line per way in which a component was measured, over all runs that share it. */
+function componentTable(report: Report): HTMLElement | null {
+  const kinds = new Map<string, { component: string; entries: ComponentProvenance[] }>();
   for (const run of report.runs) {
-    const seen = new Set<string>();
-    for (const { path, entry } of provenanceEntries(run.provenance)) {
-      const shown = { quantity: path.map((part) => quantity(part).label).join(", ") || "all", method: entry.method, scope: entry.scope, source: entry.source, simulated: entry.simulated };
-      const key = JSON.stringify(shown);
-      if (seen.has(key)) continue;
-      seen.add(key);
-      const kind = kinds.get(key) ?? { entry, quantity: shown.quantity, runs: 0 };
-      kind.runs += 1;
+    for (const [component, entry] of Object.entries(run.provenance?.components ?? {})) {
+      const key = JSON.stringify([component, entry.source_methods, entry.scope, entry.sources, entry.resolution_s, entry.sensor_accuracy_pct]);
+      const kind = kinds.get(key) ?? { component, entries: [] };
+      kind.entries.push(entry);
       kinds.set(key, kind);
     }
   }
-  const rows = [...kinds.values()].map(({ entry, quantity: what, runs }) => ({ quantity: what, runs, ...entry }));
-  return rows.length === 0 ? null : table(report, { id: "provenance-table", title: "Provenance of the results", rows, columns: columnsOf(rows), note: ["How the numbers of the runs came about; equal lines are one, with the number of runs."] });
+  const rows = [...kinds.values()];
+  if (rows.length === 0) return null;
+  type Kind = (typeof rows)[number];
+  const range = (kind: Kind, key: "achieved_hz" | "coverage_pct" | "bound_j" | "requested_hz", scale = 1): string | null => {
+    const values = kind.entries.map((entry) => entry[key]).filter(finite).map((value) => value * scale);
+    const [low, high] = [number(Math.min(...values), 3), number(Math.max(...values), 3)];
+    return values.length === 0 ? null : low === high ? low : `${low} to ${high}`;
+  };
+  const words = (list: string[] | undefined) => (list ?? []).join(", ");
+  const columns: Column<Kind>[] = [
+    { key: "component", label: "Component", value: ({ component }) => quantity(component).label },
+    { key: "runs", label: "Runs", value: ({ entries }) => entries.length, numeric: true },
+    { key: "method", label: "Method", value: ({ entries }) => words(entries[0].source_methods) },
+    { key: "scope", label: "Scope", value: ({ entries }) => words(entries[0].scope) },
+    { key: "sources", label: "Sources", value: ({ entries }) => words(entries[0].sources) },
+    { key: "resolution", label: "Sensor refresh", value: ({ entries }) => period(entries[0].resolution_s) ?? "not known" },
+    { key: "requested_hz", label: "Rate asked", unit: "Hz", value: (kind) => range(kind, "requested_hz"), numeric: true },
+    { key: "achieved_hz", label: "Rate achieved", unit: "Hz", value: (kind) => range(kind, "achieved_hz"), numeric: true },
+    { key: "coverage_pct", label: "Coverage", unit: "%", value: (kind) => range(kind, "coverage_pct"), numeric: true },
+    { key: "bound_j", label: "Error bound of a run", unit: "J", value: (kind) => range(kind, "bound_j"), numeric: true },
+    { key: "accuracy", label: "Sensor's stated accuracy", value: ({ entries }) =>
+      [finite(entries[0].sensor_accuracy_pct) ? `± ${plain(entries[0].sensor_accuracy_pct)} %` : "", words(entries[0].accuracy_notes)].filter(Boolean).join(", ") || "not stated" },
+  ];
+  return table(report, { id: "provenance-table", title: "Provenance", rows, columns, marks: report.marks.filter((mark) => mark === "simulated" || mark === "estimated"),
+    note: ["How each component was measured, over all runs that share the way; ranges go from the lowest to the highest run. The bound comes from resolution and gaps. The sensor's own accuracy is what its vendor states; it is kept apart and in no bound."] });
 }
 
 export function measured(report: Report): Child[] {
   const machines = report.model.environment?.machines ?? [];
   const has = measuredComponents(report);
-  const missing = [...new Map(machines.flatMap((machine) => (machine.unavailable ?? []).map((entry) => [JSON.stringify([entry.name, entry.reason]), entry] as const))).values()];
+  const missing = [...new Map([...machines, ...report.runs.map((run) => run.provenance ?? {})].flatMap((record) => (record.unavailable ?? []).map((entry) => [JSON.stringify([entry.name, entry.reason]), entry] as const))).values()];
   const coverage = report.model.analysis.coverage ?? [];
   const omitted = report.model.generated?.omitted ?? [];
   const parts: (HTMLElement | null)[] = [
@@ -84,8 +65,7 @@ export function measured(report: Report): Child[] {
       { key: "name", label: "Sensor", value: (entry) => entry.name }, { key: "quantity", label: "Quantity", value: (entry) => entry.quantity },
       { key: "scope", label: "Scope", value: (entry) => entry.scope }, { key: "reason", label: "Reason", value: (entry) => entry.reason }, { key: "remedy", label: "Remedy", value: (entry) => entry.remedy },
     ] }),
-    sourceTable(report),
-    energyProvenance(report),
+    componentTable(report),
     coverage.length === 0 ? h("p", { class: "absent-note" }, "The analysis gives no coverage: how much of each window the samples cover is not known.")
       : table(report, { id: "coverage-table", title: "Coverage", rows: coverage, columns: columnsOf(coverage), pageSize: 12, note: ["The share of each window that lies inside the sampled, gap-free part of the power series, and the hosts that delivered."] }),
     omitted.length === 0 ? null : h("ul", null, ...omitted.map((entry) => h("li", null, h("strong", null, "Left out of this file: "), entry.what, ": ", entry.reason))),

@@ -24,16 +24,15 @@ function runTable(report: Report, open: (run: string) => void): HTMLElement {
       show: (run: Run) => (finite(run.quality?.value) ? `${run.quality?.name ?? ""} ${number(run.quality?.value)} (${run.quality?.direction ?? "direction unknown"} is better)` : null) }] : []),
   ];
   return table(report, { id: "runs-table", title: "Runs", rows, columns, marks: union(rows.map(runMarks)),
-    note: [count(rows.length, "run"), ". Choose one to see its regions and traces."] });
+    note: [count(rows.length, "run"), ". Choose one to see its regions and traces."], pageSize: 15 });
 }
 
 function regionTable(report: Report, run: Run, regions: Region[]): HTMLElement {
   const shown = regionQuantities.filter((key) => regions.some((region) => valueOf(region, key) !== null) || key === "energy_j");
   const duration = (region: Region) => (finite(region.start_ns) && finite(region.end_ns) ? (region.end_ns - region.start_ns) * 1e-9 : null);
   const method = (region: Region) => {
-    const provenance = region.provenance as Record<string, unknown> | undefined;
-    const text = provenance?.method ?? (provenance?.energy_j as Record<string, unknown> | undefined)?.method;
-    return typeof text === "string" ? text : null;
+    const text = (region.provenance as { method?: string } | undefined)?.method;
+    return text || null;
   };
   const columns: Column<Region>[] = [
     { key: "name", label: "Region", value: (region) => `${region.name ?? ""} ${region.index ?? ""}`.trim() },
@@ -62,7 +61,7 @@ export function runs(report: Report): Child[] {
     // The detail is one table and one view that change places: their numbers do not count up.
     const local: Report = { ...report, nextTable: () => detailTable };
     detail.replaceChildren(
-      h("p", { class: "muted" }, groupLabel(run.factors) || "No factors.", " ", run.status ? `Status: ${run.status}.` : ""),
+      h("p", { class: "muted" }, groupLabel(run.factors) || "No factors", run.status ? `; status: ${run.status}` : "", "."),
       own.length > 0 ? regionTable(local, run, own) : h("p", { class: "absent-note" }, "This run marked no regions, or they are not in this report."),
       trace ? traceView(trace, own, runMarks(run)) : h("p", { class: "absent-note" }, traced.size > 0 ? "The traces of this run are not in this report; they are in the results directory." : "This report holds no traces."),
     );

@@ -3,14 +3,14 @@
 import * as Plot from "@observablehq/plot";
 import { h, type Child, type CsvRow } from "../dom";
 import { figure } from "../figure";
-import { count, finite, interval, number, plain, quantity, unitFor, withUnit, type Maybe } from "../format";
-import { curve, formula, groupLabel, hasLaw, lines, noLaw, symbolOf, type Line } from "../laws";
-import { summaryOf, union, valueOf, type Law, type Report, type Setup } from "../model";
-import { columnsOf, quantityColumn, table, type Column } from "../table";
+import { count, finite, interval, logTicks, lower, number, plain, quantity, unitFor, withUnit, type Maybe } from "../format";
+import { curve, formula, groupLabel, hasLaw, lineLabel, lines, noLaw, symbolOf, type Line } from "../laws";
+import { summaryOf, union, valueOf, type Law, type Report } from "../model";
+import { quantityColumn, table, type Column } from "../table";
 import { symbols, type Theme } from "../theme";
 
 const maxColoured = 6;
-const responses = ["epoch_time_s", "energy_per_epoch_j", "energy_j", "mean_power_w"];
+const responses = ["epoch_time_s", "epoch_energy_j", "energy_j"];
 
 interface Point {
   line: number;
@@ -28,7 +28,7 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
   const unit = unitFor(response, setups.map((setup) => summaryOf(setup.configuration, response).mean));
   const scaled = (value: Maybe) => (finite(value) ? value / unit.scale : null);
   const shared = sharedFactors(group);
-  const names = group.map((line) => groupLabel(line.group, shared));
+  const names = group.map((line) => lineLabel(line, shared));
 
   const means: Point[] = group.flatMap((line, i) => line.setups.map((setup) => {
     const { mean, ci95 } = summaryOf(setup.configuration, response);
@@ -53,6 +53,7 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
   const ys = [...means, ...curves].map((point) => point.y).filter((y) => y > 0);
   const logX = factor === "gpus" || factor.endsWith("batch") || xs[xs.length - 1] / xs[0] > 8;
   const logY = ys.length > 0 && Math.max(...ys) / Math.min(...ys) > 3;
+  const logScale = logTicks(logY ? [...ys, ...repeats.map((point) => Number(point.y))] : [1, 10]);
   const colour = (theme: Theme, i: number) => (i < maxColoured ? theme.series[i] : theme.muted);
   const many = group.length > 1;
 
@@ -60,16 +61,16 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
     marginLeft: 58,
     marginRight: many ? Math.min(150, width * 0.3) : 24,
     x: {
-      type: logX ? "log" : "linear", label: withUnit(label, factorUnit), labelArrow: "none", labelAnchor: "center",
-      ticks: xs.length <= 9 ? xs : undefined, tickFormat: (x: number) => plain(x),
-      inset: 14,
+      type: logX ? "log" : "linear", label: withUnit(label, factorUnit), labelArrow: "none", labelAnchor: "center", labelOffset: 38,
+      axis: xs.length <= 9 ? null : "bottom", tickFormat: plain, insetLeft: 14, insetRight: 22,
     },
     y: {
       type: logY ? "log" : "linear", label: withUnit(quantity(response).label, unit.name), labelArrow: "none",
-      labelAnchor: "top", grid: true, nice: true, zero: !logY, ticks: logY ? 5 : 6, tickFormat: (y: number) => plain(y),
+      labelAnchor: "top", tickFormat: plain, ...(logY ? { domain: logScale.domain, ticks: logScale.ticks } : { nice: true, zero: true, ticks: 6 }),
     },
     marks: [
-      Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: logY ? 5 : 6 }),
+      Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: logY ? logScale.ticks : 6 }),
+      xs.length <= 9 ? Plot.axisX(xs, { text: plain, label: withUnit(label, factorUnit), labelArrow: "none", labelAnchor: "center", labelOffset: 38, tickSize: 4 }) : null,
       Plot.areaY(curves.filter((p) => p.low !== null && p.high !== null), {
         x: "x", y1: "low", y2: "high", z: "line", fill: (p) => colour(theme, p.line), fillOpacity: 0.14,
       }),
@@ -77,7 +78,7 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
         ? Plot.line(means.filter((p) => selected[p.line] === null), { x: "x", y: "y", z: "line", stroke: (p) => colour(theme, p.line), strokeDasharray: "2,4", strokeOpacity: 0.7 })
         : null,
       Plot.line(curves, { x: "x", y: "y", z: "line", stroke: (p) => colour(theme, p.line), strokeWidth: 1.75 }),
-      Plot.dot(repeats, { x: "x", y: "y", stroke: (p) => colour(theme, p.line), strokeOpacity: 0.55, r: 2.2, fill: "none", className: "repeat" }),
+      Plot.dot(repeats, { x: "x", y: "y", stroke: (p) => colour(theme, p.line), strokeOpacity: 0.75, r: 2, dx: 9, fill: "none", className: "repeat" }),
       Plot.ruleX(means.filter((p) => p.low !== null && p.high !== null), { x: "x", y1: "low", y2: "high", stroke: (p) => colour(theme, p.line), strokeWidth: 1.5 }),
       Plot.dot(means, {
         x: "x", y: "y", r: 4, stroke: (p) => colour(theme, p.line), strokeWidth: 1.5,
@@ -92,7 +93,7 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
       }) : null,
       !many && selected[0] && curves.length > 0 ? Plot.text([curves[Math.floor(curves.length * 0.5)]], {
         x: "x", y: "y", text: () => selected[0]?.form === "power" ? exponent(selected[0]) : selected[0]!.form!.replaceAll("_", " "),
-        fill: theme.series[0], textAnchor: slopeSign(curves) < 0 ? "start" : "end", dx: slopeSign(curves) < 0 ? 10 : -10, dy: -14, fontWeight: 500,
+        fill: theme.series[0], textAnchor: slopeSign(curves) < 0 ? "start" : "end", dx: slopeSign(curves) < 0 ? 10 : -10, dy: -14, fontWeight: 500, stroke: theme.paper, strokeWidth: 4,
       }) : null,
     ].filter((mark) => mark !== null),
   });
@@ -111,8 +112,6 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
   });
 }
 
-const lower = (label: string) => (/^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1));
-
 const slopeSign = (points: { y: number }[]) => Math.sign(points[points.length - 1].y - points[0].y);
 
 const exponent = (law: Law | null): string => {
@@ -129,23 +128,25 @@ function sharedFactors(group: Line[]): string[] {
   return keys.filter((key) => new Set(group.map((line) => line.group[key])).size === 1);
 }
 
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function caption(report: Report, group: Line[], selected: (Law | null)[], factor: string, loglog: boolean): Child[] {
-  const parts: Child[] = ["Small rings: runs; filled marks: means with 95 % intervals; hollow marks: single runs, preliminary. "];
+  const parts: Child[] = ["Filled marks: means with 95 % intervals; rings to their right: the runs; hollow marks: single runs, preliminary. "];
   if (loglog) parts.push("Both axes logarithmic: a power law is a straight line. ");
-  const fixed = group.length === 1 ? groupLabel(Object.fromEntries(Object.entries(group[0].group).filter(([key]) => report.varied.includes(key)))) : "";
+  const fixed = group.length === 1 ? lineLabel({ ...group[0], group: Object.fromEntries(Object.entries(group[0].group).filter(([key]) => report.varied.includes(key))) }, []) : "";
   if (fixed) parts.push(`At ${fixed}. `);
   group.slice(0, 3).forEach((line, i) => {
     const law = selected[i];
-    const prefix = group.length > 1 ? `${groupLabel(line.group, sharedFactors(group))}: ` : "";
+    const prefix = group.length > 1 ? `${capital(lineLabel(line, sharedFactors(group)))}: ` : "";
     if (law) {
       const b = law.parameters?.b;
       const bounds = b?.ci95 && finite(b.ci95[0]) && finite(b.ci95[1]) && law.form?.startsWith("power")
         ? ` (exponent ${number(b.value, 3)}, 95 % interval ${number(b.ci95[0], 3)} to ${number(b.ci95[1], 3)})` : "";
-      parts.push(`${prefix}law `, h("span", { class: "formula" }, ...formula(law)), `${bounds}, `, h("i", null, symbolOf(factor)), ` = ${lower(quantity(factor).label)}, ${count(law.n_levels ?? line.setups.length, "level")}. `);
+      parts.push(prefix || "Law: ", h("span", { class: "formula" }, ...formula(law)), `${bounds}, `, h("i", null, symbolOf(factor)), ` = ${lower(quantity(factor).label)}, ${count(law.n_levels ?? line.setups.length, "level")}. `);
     } else if (line.laws.length > 0) {
-      parts.push(`${prefix}${noLaw(line.laws[0])}. `);
+      parts.push(`${capital(prefix + noLaw(line.laws[0]))}. `);
     } else {
-      parts.push(`${prefix}no law fitted; the dotted line only joins the means. `);
+      parts.push(`${capital(`${prefix}no law fitted; the dotted line only joins the means`)}. `);
     }
   });
   if (group.length > 3) parts.push(`The laws of all ${group.length} groups are in the table of laws. `);
@@ -156,7 +157,7 @@ function lawTable(report: Report, laws: Law[]): HTMLElement {
   const columns: Column<Law>[] = [
     { key: "response", label: "Response", value: (law) => quantity(law.response).label },
     { key: "factor", label: "Over", value: (law) => quantity(law.factor).label },
-    { key: "group", label: "At", value: (law) => groupLabel(law.group) || "all" },
+    { key: "group", label: "At", value: (law) => [law.scaling ? `${law.scaling} scaling` : "", groupLabel(law.group, Object.keys(report.constant))].filter(Boolean).join(", ") || "all" },
     { key: "form", label: "Form", value: (law) => (hasLaw(law) ? law.form!.replaceAll("_", " ") : noLaw(law)),
       show: (law) => (law.selected ? h("strong", null, law.form?.replaceAll("_", " "), " (selected)") : null) },
     { key: "parameters", label: "Parameters, 95 % interval", value: (law) =>
@@ -174,44 +175,37 @@ function lawTable(report: Report, laws: Law[]): HTMLElement {
 }
 
 interface SpeedUp {
-  line: Line;
-  setup: Setup;
+  at: string;
   gpus: number;
   time: number;
   speedUp: number;
   efficiency: number;
+  energyRatio: Maybe;
   baseline: number;
+  preliminary: boolean;
 }
 
 function speedUpTable(report: Report): HTMLElement | null {
-  const given = report.model.analysis.scaling;
-  if (Array.isArray(given) && given.length > 0) {
-    return table(report, { id: "scaling-table", title: "Speed-up and efficiency", rows: given, columns: columnsOf(given), marks: report.marks });
-  }
-  const rows: SpeedUp[] = lines(report, "epoch_time_s", "gpus").flatMap((line) => {
-    const time = (setup: Setup) => Number(summaryOf(setup.configuration, "epoch_time_s").mean);
-    const first = line.setups[0];
-    const baseline = Number(first.factors.gpus);
-    return line.setups.map((setup) => {
-      const gpus = Number(setup.factors.gpus);
-      const speedUp = time(first) / time(setup);
-      return { line, setup, gpus, time: time(setup), speedUp, efficiency: (speedUp * baseline) / gpus, baseline };
-    });
-  });
+  const series = report.model.analysis.scaling ?? [];
+  const rows = series.flatMap(({ scaling: kind, group, baseline, rows: own = [] }): SpeedUp[] => own.map((row) => ({
+    at: [kind ? `${kind} scaling` : "", groupLabel(group, Object.keys(report.constant))].filter(Boolean).join(", ") || "all",
+    gpus: row.gpus, time: row.epoch_time_s, speedUp: row.speed_up, efficiency: row.efficiency, energyRatio: row.energy_ratio,
+    baseline: baseline?.gpus ?? own[0].gpus, preliminary: row.preliminary ?? false,
+  })));
   if (rows.length === 0) return null;
-  const shared = sharedFactors(rows.map((row) => row.line));
   const columns: Column<SpeedUp>[] = [
-    ...(new Set(rows.map((row) => row.line)).size > 1 ? [{ key: "group", label: "At", value: (row: SpeedUp) => groupLabel(row.line.group, shared) }] : []),
-    { key: "gpus", label: "GPUs", value: (row) => row.gpus, show: (row) => h("data", { value: row.gpus }, plain(row.gpus)), numeric: true },
+    { key: "series", label: "Series", value: (row) => row.at },
+    { key: "gpus", label: "GPUs", value: (row) => row.gpus, numeric: true,
+      show: (row) => [h("data", { value: row.gpus }, plain(row.gpus)), row.preliminary ? h("span", { class: "mark mark-preliminary" }, "preliminary") : null] },
     quantityColumn("epoch_time_s", rows, (row) => row.time),
-    { key: "speed_up", label: "Speed-up", value: (row) => row.speedUp, numeric: true },
-    { key: "efficiency_pct", label: "Efficiency", unit: "%", value: (row) => row.efficiency * 100, numeric: true },
+    { key: "speed_up", label: "Speed-up", value: (row) => row.speedUp, show: (row) => h("data", { value: row.speedUp }, number(row.speedUp, 3)), numeric: true },
+    { key: "efficiency_pct", label: "Efficiency", unit: "%", value: (row) => row.efficiency * 100, show: (row) => h("data", { value: row.efficiency * 100 }, number(row.efficiency * 100, 3)), numeric: true },
+    { key: "energy_ratio", label: "Energy, relative", value: (row) => row.energyRatio, absent: () => "no energy", numeric: true },
     { key: "baseline_gpus", label: "Against", value: (row) => `${plain(row.baseline)} ${row.baseline === 1 ? "GPU" : "GPUs"}` },
-    { key: "n", label: "n", value: (row) => row.setup.n, show: (row) => [plain(row.setup.n), row.setup.preliminary ? " (preliminary)" : ""].join(""), numeric: true },
   ];
   return table(report, {
-    id: "scaling-table", title: "Speed-up and efficiency", rows, columns, marks: union(rows.map((row) => row.setup.marks)),
-    note: ["Epoch time of the baseline divided by that of the configuration; efficiency is speed-up over the ratio of GPUs. The baseline is the smallest measured number of GPUs of the same group."],
+    id: "scaling-table", title: "Speed-up and efficiency", rows, columns, marks: report.marks,
+    note: ["Against the fewest GPUs of the same series, at one data-set size. Efficiency is speed-up over the ratio of GPUs. Strong scaling keeps the global batch, weak scaling the local batch."],
   });
 }
 
@@ -220,7 +214,7 @@ export function scaling(report: Report): HTMLElement[] {
   const laws = report.model.analysis.laws ?? [];
   const known = [...new Set([...responses, ...laws.map((law) => law.response)])];
   // One energy per figure pair: per epoch where the analysis has it.
-  const shown = known.filter((key) => !(key === "energy_j" && report.setups.some((setup) => finite(summaryOf(setup.configuration, "energy_per_epoch_j").mean))));
+  const shown = known.filter((key) => !(key === "energy_j" && report.setups.some((setup) => finite(summaryOf(setup.configuration, "epoch_energy_j").mean))));
   const figures = factors.flatMap((factor) => shown.flatMap((response) => {
     const group = lines(report, response, factor);
     return group.length > 0 ? [panel(report, response, factor, group)] : [];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report in one paragraph and four numbers, in words computed from the data.
 import { h, type Child } from "../dom";
-import { amount, count, finite, interval, listed, number, percent, plain, quantity } from "../format";
-import { hasLaw, groupLabel, setupLabel } from "../laws";
+import { amount, count, finite, interval, listed, lower, number, plain, quantity, relative } from "../format";
+import { hasLaw, setupLabel } from "../laws";
 import { absence, runMarks, summaryOf, valueOf, type Law, type Report, type Run } from "../model";
 import { costs, workloads } from "./tradeoff";
 
@@ -10,6 +10,14 @@ const total = (runs: Run[], key: string): { sum: number; n: number } => {
   const values = runs.map((run) => valueOf(run, key)).filter(finite);
   return { sum: values.reduce((a, b) => a + b, 0), n: values.length };
 };
+
+/** Energy per GPU hour over all runs that have both, and its range. */
+function perGpuHour(runs: Run[]): { kwh: number; low: number; high: number } | null {
+  const both = runs.map((run) => ({ kwh: Number(valueOf(run, "energy_j") ?? NaN) / 3.6e6, hours: Number(valueOf(run, "gpu_hours") ?? NaN) })).filter(({ kwh, hours }) => finite(kwh) && hours > 0);
+  const ratios = both.map(({ kwh, hours }) => kwh / hours);
+  const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+  return both.length === 0 ? null : { kwh: sum(both.map((p) => p.kwh)) / sum(both.map((p) => p.hours)), low: Math.min(...ratios), high: Math.max(...ratios) };
+}
 
 export function title(report: Report): string {
   const { study, generated } = report.model;
@@ -21,11 +29,11 @@ export function measuredComponents(report: Report): string[] {
   return [...new Set(report.runs.flatMap((run) => Object.entries(run.energy_by_component_j ?? {}).filter(([, value]) => finite(value)).map(([key]) => key)))];
 }
 
-/** What the total lacks, in words: components without a value, and what no sensor of a node can see. */
+/** What no run's energy contains, as the analysis lists it. */
 export function lacking(report: Report): string[] {
-  const has = measuredComponents(report);
-  if (has.includes("node")) return ["network switches", "cooling"];
-  return [...["gpu", "cpu", "dram"].filter((component) => !has.includes(component)).map((component) => quantity(component).label), "network", "power supply losses", "cooling"];
+  const lists = report.runs.map((run) => run.provenance?.energy_j?.lacks).filter((list) => list !== undefined);
+  const everywhere = [...new Set(lists.flat())].filter((part) => lists.every((list) => list.includes(part)));
+  return everywhere.map((part) => quantity(part).label).map((label) => (label === "Psu" ? "power supply losses" : lower(label)));
 }
 
 function who(report: Report): string {
@@ -41,14 +49,13 @@ function lawSentence(law: Law): Child[] {
   const b = law.parameters?.b;
   const over = quantity(law.factor).label;
   const what = quantity(law.response).label.toLowerCase();
-  const at = groupLabel(law.group);
   return finite(b?.value) && law.form === "power"
-    ? [`Over ${count(law.n_levels ?? 0, "level")} of ${/^[A-Z]{2}/.test(over) ? over : over.toLowerCase()}, ${what} follows a power law with exponent `, h("strong", null, number(b.value, 3)), ` (95 % interval ${interval(b.ci95)})`, at ? "" : "", ". "]
-    : [`Over ${count(law.n_levels ?? 0, "level")} of ${/^[A-Z]{2}/.test(over) ? over : over.toLowerCase()}, ${what} is described best by the form “${law.form?.replaceAll("_", " ")}”. `];
+    ? [`Over ${count(law.n_levels ?? 0, "level")} of ${lower(over)}, ${what} follows a power law with exponent `, h("strong", null, number(b.value, 3)), ` (95 % interval ${interval(b.ci95)})`, ". "]
+    : [`Over ${count(law.n_levels ?? 0, "level")} of ${lower(over)}, ${what} is described best by the form “${law.form?.replaceAll("_", " ")}”. `];
 }
 
 export function paragraph(report: Report): HTMLElement {
-  const { runs, setups, marks } = report;
+  const { runs, setups } = report;
   if (runs.length === 0) return h("p", { class: "lead" }, "The results directory holds no runs: there is nothing to report.");
   const parts: Child[] = [];
   const simulated = runs.filter((run) => runMarks(run).includes("simulated")).length;
@@ -60,33 +67,28 @@ export function paragraph(report: Report): HTMLElement {
   const energy = total(runs, "energy_j");
   const hours = total(runs, "gpu_hours");
   const components = measuredComponents(report);
+  const lacks = lacking(report);
   if (energy.n === 0) {
     parts.push(h("strong", null, "Energy was not measured"), ` (${absence(runs[0], "energy_j")}). `);
   } else {
     parts.push("They used ", h("strong", null, amount("energy_j", energy.sum)), hours.n > 0 ? ` over ${number(hours.sum)} GPU hours` : "",
-      ` (${components.length > 0 ? listed(components.map((c) => quantity(c).label)) : "components not recorded"}; not measured: ${listed(lacking(report), "or")}`,
+      ` (${components.length > 0 ? listed(components.map((c) => quantity(c).label)) : "components not recorded"}${lacks.length > 0 ? `; not measured: ${listed(lacks, "or")}` : ""}`,
       energy.n < runs.length ? `; ${count(runs.length - energy.n, "run")} without energy are not in the sum` : "", "). ");
   }
-  for (const response of ["epoch_time_s"]) {
-    const law = (report.model.analysis.laws ?? []).find((candidate) => candidate.response === response && candidate.factor === "gpus" && candidate.selected && hasLaw(candidate))
-      ?? (report.model.analysis.laws ?? []).find((candidate) => candidate.response === response && candidate.selected && hasLaw(candidate));
-    if (law) parts.push(...lawSentence(law));
-  }
-  const pooled = (report.model.analysis.energy_per_gpu_hour ?? []).find((slope) => Object.keys(slope.group ?? {}).length === 0);
-  if (finite(pooled?.slope_kwh?.value)) {
-    parts.push("A GPU hour cost ", h("strong", null, `${number(pooled.slope_kwh.value)} kWh`), ` (95 % interval ${interval(pooled.slope_kwh.ci95)}), pooled over everything measured. `);
+  const laws = (report.model.analysis.laws ?? []).filter((law) => law.response === "epoch_time_s" && law.selected && hasLaw(law));
+  const law = laws.find((candidate) => candidate.factor === "gpus") ?? laws[0];
+  if (law) parts.push(...lawSentence(law));
+  const ratio = perGpuHour(runs);
+  if (ratio) {
+    parts.push("The mean total power per GPU was ", h("strong", null, `${number(ratio.kwh * 1000, 3)} W`), `, which is the same as ${number(ratio.kwh)} kWh per GPU hour; over the runs it lay between ${number(ratio.low * 1000, 3)} and ${number(ratio.high * 1000, 3)} W. `);
   }
   const groups = workloads(report);
   if (groups.length === 1) {
     const front = costs(groups[0].setups).rows.filter((row) => row.front).sort((a, b) => a.time - b.time);
     if (front.length > 1) {
       const [fastest, frugal] = [front[0], front[front.length - 1]];
-      parts.push(`The most frugal configuration (${setupLabel(report, frugal.setup.factors)}) took ${percent(frugal.energy / fastest.energy - 1)} energy and ${percent(frugal.time / fastest.time - 1)} time against the fastest (${setupLabel(report, fastest.setup.factors)}). `);
+      parts.push(`Between the means, the most frugal configuration (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)} than the fastest (${setupLabel(report, fastest.setup.factors)}). `);
     }
-  }
-  if (setups.length > 0 && marks.includes("preliminary")) {
-    const single = setups.filter((setup) => setup.preliminary).length;
-    parts.push(single === setups.length ? "Every configuration ran once: all of it is preliminary. " : `${count(single, "configuration")} ran once and ${single === 1 ? "is" : "are"} preliminary. `);
   }
   return h("p", { class: "lead" }, ...parts);
 }
@@ -94,15 +96,14 @@ export function paragraph(report: Report): HTMLElement {
 export function keyNumbers(report: Report): HTMLElement {
   const energy = total(report.runs, "energy_j");
   const hours = total(report.runs, "gpu_hours");
-  const ratio = report.runs.map((run) => ({ energy: valueOf(run, "energy_j"), hours: valueOf(run, "gpu_hours") })).filter((p) => finite(p.energy) && finite(p.hours) && p.hours > 0);
-  const perHour = ratio.reduce((a, p) => a + p.energy!, 0) / 3.6e6 / ratio.reduce((a, p) => a + p.hours!, 0);
+  const ratio = perGpuHour(report.runs);
   const times = report.setups.map((setup) => summaryOf(setup.configuration, "epoch_time_s").mean).filter(finite);
   const item = (label: string, value: string, note: string) => h("div", null, h("dt", null, label), h("dd", null, h("span", { class: value === "not measured" ? "none" : "value" }, value), h("span", { class: "note" }, note)));
   const reason = report.runs[0] ? absence(report.runs[0], "energy_j") : "no runs";
   return h("dl", { class: "key-numbers" },
     item("Energy measured", energy.n > 0 ? amount("energy_j", energy.sum) : "not measured", energy.n > 0 ? `in ${count(energy.n, "run")}` : reason),
     item("GPU hours", hours.n > 0 ? number(hours.sum) : "not measured", hours.n > 0 ? `in ${count(hours.n, "run")}` : "no GPU in these runs"),
-    item("Energy per GPU hour", ratio.length > 0 ? `${number(perHour)} kWh` : "not measured", ratio.length > 0 ? `${number(perHour * 1000, 3)} W per GPU on average` : "needs energy and GPU hours"),
+    item("Energy per GPU hour", ratio ? `${number(ratio.kwh)} kWh` : "not measured", ratio ? `${number(ratio.kwh * 1000, 3)} W per GPU on average` : "needs energy and GPU hours"),
     item("Fastest epoch", times.length > 0 ? amount("epoch_time_s", Math.min(...times)) : "not measured", times.length > 1 ? `slowest ${amount("epoch_time_s", Math.max(...times))}` : times.length === 1 ? "one configuration" : "no epoch was marked"),
   );
 }

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { h } from "../dom";
 import { figure } from "../figure";
-import { finite, number, percent, plain, quantity, unitFor, withUnit } from "../format";
+import { finite, logTicks, number, plain, quantity, relative, unitFor, withUnit } from "../format";
 import { groupLabel, setupLabel } from "../laws";
 import { keyOf, summaryOf, union, withoutKeys, type Ci95, type Report, type Setup } from "../model";
 
@@ -18,7 +18,7 @@ interface Cost {
 
 /** Time and energy of every configuration of one workload; `front` marks those that no other beats in both. */
 export function costs(setups: Setup[]): { rows: Cost[]; energyKey: string } {
-  const energyKey = setups.some((setup) => finite(summaryOf(setup.configuration, "energy_per_epoch_j").mean)) ? "energy_per_epoch_j" : "energy_j";
+  const energyKey = setups.some((setup) => finite(summaryOf(setup.configuration, "epoch_energy_j").mean)) ? "epoch_energy_j" : "energy_j";
   const rows = setups.flatMap((setup): Cost[] => {
     const time = summaryOf(setup.configuration, "epoch_time_s");
     const energy = summaryOf(setup.configuration, energyKey);
@@ -43,6 +43,9 @@ export function workloads(report: Report): { name: string; setups: Setup[] }[] {
   }));
 }
 
+/** Ticks of an axis: chosen by hand where it is logarithmic. */
+const axis = (logarithmic: boolean, values: number[], ticks: number): { ticks: number | number[] } => ({ ticks: logarithmic ? logTicks(values).ticks : ticks });
+
 export function tradeOff(report: Report): HTMLElement[] {
   const figures = workloads(report).slice(0, 8).flatMap(({ name, setups }, index) => {
     const { rows, energyKey } = costs(setups);
@@ -54,7 +57,7 @@ export function tradeOff(report: Report): HTMLElement[] {
     const [logX, logY] = [log(rows.map((row) => row.time)), log(rows.map((row) => row.energy))];
     const [fastest, frugal] = [front[0], front[front.length - 1]];
     const sentence = fastest === frugal ? `One configuration is both fastest and most frugal: ${setupLabel(report, fastest.setup.factors)}. `
-      : `From the fastest (${setupLabel(report, fastest.setup.factors)}) to the most frugal (${setupLabel(report, frugal.setup.factors)}): ${percent(frugal.energy / fastest.energy - 1)} energy for ${percent(frugal.time / fastest.time - 1)} time, between the means. `;
+      : `Between the means, the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)} than the fastest (${setupLabel(report, fastest.setup.factors)}). `;
     return [figure(report, {
       id: `figure-trade-off-${index}`, wide: true, title: `Time against energy${name ? `, ${name}` : ""}`,
       marks: union(setups.map((setup) => setup.marks)),
@@ -62,10 +65,10 @@ export function tradeOff(report: Report): HTMLElement[] {
       rows: rows.map((row) => ({ configuration: setupLabel(report, row.setup.factors), epoch_time_s: row.time, [energyKey]: row.energy, pareto: row.front, n: row.setup.n })),
       draw: (theme) => ({
         marginLeft: 58, marginRight: 40,
-        x: { type: logX ? "log" : "linear", label: withUnit("Epoch time", time.name), labelAnchor: "center", labelArrow: "none", inset: 12, nice: !logX, tickFormat: (x: number) => plain(x), ticks: 7 },
-        y: { type: logY ? "log" : "linear", label: withUnit(quantity(energyKey).label, energy.name), labelArrow: "none", inset: 12, nice: !logY, tickFormat: (y: number) => plain(y), ticks: 6 },
+        x: { type: logX ? "log" : "linear", label: withUnit("Epoch time", time.name), labelAnchor: "center", labelArrow: "none", labelOffset: 38, inset: 12, nice: !logX, tickFormat: plain, ...axis(logX, rows.map((row) => row.time / time.scale), 7) },
+        y: { type: logY ? "log" : "linear", label: withUnit(quantity(energyKey).label, energy.name), labelArrow: "none", inset: 12, nice: !logY, tickFormat: plain, ...axis(logY, rows.map((row) => row.energy / energy.scale), 6) },
         marks: [
-          Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ticks: 6 }),
+          Plot.gridY({ stroke: theme.grid, strokeOpacity: 1, ...axis(logY, rows.map((row) => row.energy / energy.scale), 6) }),
           Plot.line(front, { x: (row) => row.time / time.scale, y: (row) => row.energy / energy.scale, stroke: theme.series[1], strokeWidth: 1.5, curve: "step-after" }),
           Plot.ruleX(rows.filter((row) => row.energyCi && finite(row.energyCi[0]) && finite(row.energyCi[1])), { x: (row) => row.time / time.scale, y1: (row) => row.energyCi[0] / energy.scale, y2: (row) => row.energyCi[1] / energy.scale, stroke: theme.muted }),
           Plot.ruleY(rows.filter((row) => row.timeCi && finite(row.timeCi[0]) && finite(row.timeCi[1])), { y: (row) => row.energy / energy.scale, x1: (row) => row.timeCi[0] / time.scale, x2: (row) => row.timeCi[1] / time.scale, stroke: theme.muted }),
