@@ -8,10 +8,22 @@
 namespace joulemark::cli {
 
 /// The commands, in the order a study goes: one function each, in the file of its name.
-int version_command(const Arguments& arguments);
+int doctor_command(const Arguments& arguments);
+int run_command(const Arguments& arguments);
+int train_command(const Arguments& arguments);
+int sweep_command(const Arguments& arguments);
+int show_command(const Arguments& arguments);
+int export_command(const Arguments& arguments);
+int restore_command(const Arguments& arguments);
 
 inline constexpr std::array commands{
-    Command{"version", "prints the version", version_command},
+    Command{"doctor", "what can be measured and controlled here, and why not the rest", doctor_command},
+    Command{"run", "meters any command", run_command},
+    Command{"train", "runs joulemark-train: the built-in workloads", train_command},
+    Command{"sweep", "makes the runs of a study file, and goes on where it stopped", sweep_command},
+    Command{"show", "runs, or one run, in the terminal", show_command},
+    Command{"export", "time series, epochs and runs in open formats", export_command},
+    Command{"restore", "puts back GPU settings that a killed run left changed", restore_command},
 };
 
 }  // namespace joulemark::cli

@@ -19,9 +19,9 @@ struct SensorReport {
     std::string scope, method, unit;
     std::string status;    ///< "used" | "available" (works, another is preferred) | "unavailable"
     std::string reason;    ///< why it is used, not preferred, or unavailable
-    std::string remedy;    ///< what the user can do, "" when nothing
-    std::optional<double> update_period_s;  ///< measured, only by doctor
-    std::optional<double> read_latency_s;   ///< measured, only by doctor
+    std::string remedy = {};  ///< what the user can do, "" when nothing
+    std::optional<double> update_period_s = {};  ///< measured, only by doctor
+    std::optional<double> read_latency_s = {};   ///< measured, only by doctor
 };
 
 struct Options {
@@ -39,6 +39,7 @@ struct Machine {
     std::shared_ptr<Clock> clock;       ///< the simulated GPUs' clock where they are in use, else monotonic
     bool simulated = false;
     std::size_t gpus_on_node = 0;       ///< before the job's visibility was applied
+    std::string visibility_source;      ///< what said which GPUs the job may use: "CUDA_VISIBLE_DEVICES=0,1", "all"
     std::string driver_version;         ///< "" without an NVIDIA driver
     std::shared_ptr<void> vendor;       ///< keeps the libraries loaded
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace joulemark::sensors {
@@ -23,6 +24,8 @@ enum class Metric : std::uint8_t {
     gpu_power_w,
     gpu_power_instant_w,
     gpu_power_average_w,
+    gpu_memory_power_w,
+    gpu_module_power_w,
     gpu_energy_j,
     gpu_busy_pct,
     gpu_memory_busy_pct,
@@ -33,6 +36,13 @@ enum class Metric : std::uint8_t {
     gpu_power_limit_w,
     gpu_throttle_reasons,
     gpu_sm_util_pct,
+    gpu_sm_occupancy_pct,
+    gpu_tensor_pct,
+    gpu_dram_pct,
+    gpu_pcie_tx_bytes_per_s,
+    gpu_pcie_rx_bytes_per_s,
+    gpu_nvlink_tx_bytes_per_s,
+    gpu_nvlink_rx_bytes_per_s,
     cpu_energy_j,
     cpu_power_w,
     cpu_busy_pct,
@@ -41,6 +51,11 @@ enum class Metric : std::uint8_t {
     node_cgroup_memory_bytes,
     node_energy_j,
     node_power_w,
+    node_ethernet_rx_bytes,
+    node_ethernet_tx_bytes,
+    node_infiniband_rx_bytes,
+    node_infiniband_tx_bytes,
+    node_disk_read_bytes,
     count_,
 };
 
@@ -58,5 +73,9 @@ struct MetricInfo {
 /// The row of a metric. Order of the enumeration.
 const MetricInfo& info(Metric metric);
 std::optional<Metric> metric_named(File file, std::string_view name);
+
+/// The two halves of a column's name, for people: "power instant" and "W" of power_instant_w.
+std::string quantity(Metric metric);
+std::string_view unit(Metric metric);
 
 }  // namespace joulemark::sensors

@@ -19,11 +19,11 @@ struct Device {
     std::string name;  ///< as the vendor calls it
     std::string component;  ///< key of energy_by_component_j: "gpu", "cpu", "dram", "node"
     int index = 0;     ///< the vendor's index on this node
-    std::string uuid;
-    std::string pci_bus_id;
-    std::optional<std::uint64_t> memory_bytes;
-    std::optional<double> power_limit_w, power_limit_min_w, power_limit_max_w;
-    std::optional<double> sm_clock_max_mhz;
+    std::string uuid = {};
+    std::string pci_bus_id = {};
+    std::optional<std::uint64_t> memory_bytes = {};
+    std::optional<double> power_limit_w = {}, power_limit_min_w = {}, power_limit_max_w = {};
+    std::optional<double> sm_clock_max_mhz = {};
     bool simulated = false;
 };
 
@@ -47,6 +47,9 @@ struct CounterEvents {
     std::uint64_t resets = 0;
     std::uint64_t unknowable = 0;  ///< intervals so long that the number of wraps cannot be known
     std::uint64_t failed_reads = 0;
+    std::uint64_t frozen = 0;  ///< times it stood still although power was drawn
+
+    bool operator==(const CounterEvents&) const = default;
 };
 
 /// One backend's view of one device.

@@ -10,6 +10,12 @@
 
 namespace joulemark::store {
 
+/// Something a reader of the results has to know: a stable code and one sentence.
+struct Warning {
+    std::string code;  ///< "damaged_lines", "stuck_sensor", "told_by_meter" ...
+    std::string text;
+};
+
 /// One device over one window (a region, or a whole run). Absent means not measured.
 struct DeviceMetrics {
     std::string device;     ///< "gpu0", "cpu0", "dram0", "node"
@@ -21,6 +27,7 @@ struct DeviceMetrics {
     std::optional<double> energy_j;             ///< best estimate: counter first, integral second
     std::string energy_method;                  ///< counter | integrated | attributed | estimated | imported
     std::optional<double> energy_bound_j;       ///< largest plausible error of energy_j from resolution and gaps
+                                                ///< (a gap's energy is not in energy_j: it is bounded here)
 
     std::optional<double> mean_power_w;  ///< time-weighted
     std::optional<double> max_power_w;
@@ -30,9 +37,11 @@ struct DeviceMetrics {
     std::optional<double> sm_clock_mhz, temperature_c, power_limit_w;
     std::optional<double> throttled_pct;  ///< share of the window in which the driver throttled for power or heat
     std::optional<double> cpu_busy_pct;
+    std::optional<double> process_cpu_s;  ///< CPU time of the metered processes
 
     double covered_s = 0;  ///< seconds of the window inside the sampled, gap-free part of the power series
-    std::int64_t samples = 0;
+                           ///< (of the counter's, then of any series, where the device has no power)
+    std::int64_t samples = 0;  ///< of that series
     bool simulated = false;
 };
 
@@ -58,6 +67,7 @@ struct HostRecord {
     nlohmann::json run_json;
     std::optional<nlohmann::json> end_json;  ///< absent: the host was cut
     std::vector<RegionRecord> regions;       ///< by start
+    std::vector<Warning> warnings;           ///< of the meter (both files) and of reading the folder
 };
 
 /// One run over all its hosts.
@@ -70,7 +80,8 @@ struct RunRecord {
     std::vector<HostRecord> hosts;
 };
 
-/// A downsampled series of one metric of one device: minimum, mean and maximum per bin.
+/// A downsampled series of one metric of one device: minimum, plain mean and maximum per bin. A NaN bin
+/// stands where the samples have a gap.
 struct Series {
     std::string run, host, device, metric;
     std::vector<std::int64_t> time_ns;  ///< start of the bin

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/results.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace joulemark::cli {
+
+store::Merged open_results(const std::filesystem::path& dir) {
+    using clock = std::chrono::steady_clock;
+    const auto begin = clock::now();
+    bool shown = false;
+    auto last = begin;
+    store::MergeOptions options;
+    if (isatty(STDERR_FILENO) != 0) {
+        options.progress = [&](std::size_t done, std::size_t total) {
+            const auto now = clock::now();
+            if (now - begin < std::chrono::seconds(1) || (shown && now - last < std::chrono::milliseconds(200))) {
+                return;
+            }
+            last = now;
+            shown = true;
+            fmt::print(stderr, "\rreading the run files of {} of {} hosts", done, total);
+        };
+    }
+    store::Merged merged = store::merge(dir, options);
+    if (shown) {
+        fmt::print(stderr, "\r\033[K");
+    }
+    for (const std::string& note : merged.notes) {
+        fmt::print(stderr, "note: {}\n", note);
+    }
+    return merged;
+}
+
+}  // namespace joulemark::cli

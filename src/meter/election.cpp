@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meter/election.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace joulemark::meter {
+namespace {
+
+using namespace std::chrono_literals;
+
+files::Descriptor open_shared(const std::string& path, int flags) {
+    files::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+    struct stat status {};
+    if (!file || fstat(file.get(), &status) != 0) {
+        throw environment_error("cannot open {}: {}", path, std::strerror(errno));
+    }
+    if (status.st_uid != geteuid()) {
+        throw environment_error("{} belongs to another user: remove it", path);
+    }
+    return file;
+}
+
+std::string content(const files::Descriptor& file) {
+    std::array<char, 256> text;
+    const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
+    return got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "";
+}
+
+/// Whether an open file is still the one at `path`.
+bool is_at(const files::Descriptor& file, const std::string& path) {
+    struct stat opened {};
+    struct stat there {};
+    return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+           opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+/// Whether somebody listens: a path that a crash left behind is refused.
+bool alive(const std::string& socket_path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (socket_path.empty() || socket_path.size() >= sizeof address.sun_path) {
+        return false;
+    }
+    std::ranges::copy(socket_path, address.sun_path);
+    const files::Descriptor probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace
+
+std::variant<Election::Sampler, Election::Member> Election::hold(const std::filesystem::path& folder,
+                                                                 const std::string& key) {
+    const std::string base = folder / ("joulemark-" + std::to_string(geteuid()) + "-" + key);
+    const std::string lock_path = base + ".lock";
+    const std::string ranks_path = base + ".ranks";
+    const auto until = std::chrono::steady_clock::now() + 10s;
+    while (true) {
+        files::Descriptor lock = open_shared(lock_path, 0);
+        files::Descriptor ranks = open_shared(ranks_path, O_APPEND);
+        // The sampler before this one may have removed the files between opening and locking them.
+        if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+            if (!is_at(lock, lock_path) || !is_at(ranks, ranks_path)) {
+                continue;
+            }
+            if (ftruncate(lock.get(), 0) != 0 || ftruncate(ranks.get(), 0) != 0) {
+                throw environment_error("cannot write {}: {}", lock_path, std::strerror(errno));
+            }
+            return Sampler(std::move(lock), std::move(ranks), {lock_path, ranks_path});
+        }
+        // Locked before looking: either the sampler sees this rank, or this rank sees that the sampler is
+        // gone.
+        flock(ranks.get(), LOCK_SH);
+        if (std::string path = content(lock); alive(path) && is_at(ranks, ranks_path)) {
+            if (write(ranks.get(), "r", 1) != 1) {
+                throw environment_error("cannot write {}: {}", ranks_path, std::strerror(errno));
+            }
+            return Member{std::move(path), std::move(ranks)};
+        }
+        if (std::chrono::steady_clock::now() > until) {
+            throw environment_error("another process holds {} but does not meter", lock_path);
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+void Election::Sampler::announce(const std::string& socket_path) {
+    if (pwrite(lock_.get(), socket_path.data(), socket_path.size(), 0) !=
+        static_cast<ssize_t>(socket_path.size())) {
+        throw environment_error("cannot tell the other ranks of this node about the sampler: {}",
+                                std::strerror(errno));
+    }
+}
+
+bool Election::Sampler::others_done(int others) const {
+    struct stat status {};
+    fstat(ranks_.get(), &status);
+    if (status.st_size < others || flock(ranks_.get(), LOCK_EX | LOCK_NB) != 0) {
+        return false;
+    }
+    flock(ranks_.get(), LOCK_UN);
+    return true;
+}
+
+Election::Sampler::~Sampler() {
+    if (lock_) {
+        for (const std::string& path : paths_) {
+            unlink(path.c_str());
+        }
+    }
+}
+
+}  // namespace joulemark::meter

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+
+namespace joulemark::meter {
+
+/// What a program tells the meter: docs/schema.md, "Marking protocol".
+struct Message {
+    enum class Event : std::uint8_t { begin, end, config, note };
+    Event event = Event::note;
+    std::string name;
+    std::optional<std::int64_t> index;
+    std::optional<std::int64_t> time_ns;  ///< CLOCK_MONOTONIC of the sender
+    int rank = 0;
+    std::optional<double> samples, updates, tokens, loss;
+    std::string quality_name, quality_direction;
+    std::optional<double> quality;
+    std::string source;  ///< socket | mllog | regex | meter
+    std::string data;    ///< a JSON object as text, or ""
+
+    bool edge() const { return event == Event::begin || event == Event::end; }
+};
+
+/// Longest message that is taken.
+inline constexpr std::size_t max_message_bytes = 64 << 10;
+
+/// One datagram. Never throws: the failure says what is wrong with it. Unknown keys are ignored.
+Result<Message> parse_message(std::string_view json);
+
+/// The message as a datagram, for a meter that forwards to another one.
+std::string to_json(const Message& message);
+
+/// One line of regions.csv, line end included.
+std::string to_csv(const Message& message, std::int64_t time_ns);
+
+/// Gives messages without an index theirs: a count per name and rank. An end belongs to the last begin.
+class MessageIndex {
+  public:
+    std::int64_t of(const Message& message);
+
+  private:
+    struct Count {
+        std::int64_t next = 0;
+        std::optional<std::int64_t> open;
+    };
+    std::map<std::pair<std::string, int>, Count> counts_;
+};
+
+}  // namespace joulemark::meter

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meter/run.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "controls/controls.h"
+#include "core/error.h"
+#include "core/run_format.h"
+#include "core/units.h"
+#include "launch/rank_environment.h"
+#include "meter/child.h"
+#include "meter/election.h"
+#include "meter/log_lines.h"
+#include "meter/marker_socket.h"
+#include "meter/node_folder.h"
+#include "meter/output_tap.h"
+#include "meter/run_document.h"
+#include "meter/run_writer.h"
+#include "meter/sampler.h"
+#include "meter/summary.h"
+#include "sensors/catalog.h"
+
+namespace joulemark::meter {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* socket_variable = "JOULEMARK_SOCKET";
+
+std::unique_ptr<OutputTap> make_tap(const RunOptions& options, SignalRelay& relay, OutputTap::Take take) {
+    std::vector<std::unique_ptr<LogReader>> readers;
+    if (options.mllog) {
+        readers.push_back(std::make_unique<MllogReader>());
+    }
+    if (!options.epoch_regex.empty()) {
+        readers.push_back(std::make_unique<EpochRegexReader>(options.epoch_regex));
+    }
+    if (readers.empty()) {
+        return nullptr;
+    }
+    auto tap = std::make_unique<OutputTap>(std::move(readers), std::move(take));
+    relay.on_resize([tap = tap.get()] { tap->copy_window_size(); });
+    return tap;
+}
+
+/// Starts the command and waits for its end. Gives nothing when it could not be started, which is said.
+template <typename Started, typename Ended>
+ChildEnd run_command(const RunOptions& options, const std::string& socket_path, SignalRelay& relay,
+                     OutputTap* tap, Started&& started, Ended&& ended) {
+    auto start = Child::start(options.command, {{socket_variable, socket_path}}, relay,
+                              tap == nullptr ? std::nullopt : std::optional(tap->command_side()));
+    if (const auto* failure = std::get_if<Child::Failure>(&start)) {
+        fmt::print(stderr, "joulemark: {}\n", failure->sentence);
+        return {.exit_status = failure->exit_status};
+    }
+    started();
+    if (tap != nullptr) {
+        tap->start();
+    }
+    const ChildEnd end = std::get<Child>(start).wait(std::forward<Ended>(ended));
+    if (tap != nullptr) {
+        tap->finish();
+    }
+    return end;
+}
+
+/// Everything that meters one command on one node. Members end in reverse order: those that use others first.
+class MeteredRun {
+  public:
+    MeteredRun(const RunOptions& options, const launch::RankEnvironment& ranks, const launch::Lookup& lookup,
+               SignalRelay& relay, sensors::Machine& machine, controls::Controls& controls,
+               std::optional<Election::Sampler> election);
+
+    int run();
+
+  private:
+    void take(Message message, std::int64_t now_ns);
+    void mark(std::string_view name, Message::Event event, std::int64_t time_ns);
+    void idle(std::string_view name);
+    void wait_for_ranks();
+    void finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t end_ns);
+
+    const RunOptions& options_;
+    SignalRelay& relay_;
+    sensors::Machine& machine_;
+    controls::Controls& controls_;
+    std::optional<Election::Sampler> election_;
+    RunIdentity identity_;
+    SamplingRates rates_;
+    Totals totals_;
+    RunWriter writer_;
+    Sampler sampler_;
+    std::mutex index_mutex_;
+    MessageIndex index_;
+    std::uint64_t implausible_times_ = 0;
+    MarkerSocket socket_;
+};
+
+SamplingRates rates(const RunOptions& options) {
+    SamplingRates rates{.rate_hz = options.rate_hz};
+    if (options.energy_rate_hz) {
+        rates.energy_rate_hz = *options.energy_rate_hz;
+        rates.slow_cpu_share = 0;  // asked for by name: whatever it costs
+    }
+    return rates;
+}
+
+controls::Controls apply_controls(const RunOptions& options, const sensors::Machine& machine) {
+    std::vector<controls::Target> targets;
+    for (const sensors::Device& device : machine.devices) {
+        if (device.component == "gpu") {
+            targets.push_back({device.id, device.uuid});
+        }
+    }
+    return controls::Controls::apply({options.power_cap_w, options.sm_clock_mhz}, targets);
+}
+
+/// A folder that no run has used yet: an MPI job's id can come again after a while, and then gets a number.
+std::filesystem::path host_folder(const RunOptions& options, RunIdentity& identity) {
+    const auto folder = [&] {
+        return options.directory / run_format::runs_folder / identity.run / identity.ranks.node;
+    };
+    if (options.run_id.empty()) {
+        const std::string base = identity.run;
+        for (int number = 2; std::filesystem::exists(folder() / run_format::run_file); ++number) {
+            identity.run = fmt::format("{}.{}", base, number);
+        }
+    }
+    return folder();
+}
+
+MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment& ranks,
+                       const launch::Lookup& lookup, SignalRelay& relay, sensors::Machine& machine,
+                       controls::Controls& controls, std::optional<Election::Sampler> election)
+    : options_(options),
+      relay_(relay),
+      machine_(machine),
+      controls_(controls),
+      election_(std::move(election)),
+      identity_(identify(options, ranks, lookup)),
+      rates_(rates(options)),
+      // A gap is more than a few periods without a sample.
+      totals_(machine_.devices, machine_.sources, nanoseconds(5 / rates_.rate_hz)),
+      writer_(host_folder(options, identity_),
+              run_document(options, identity_, machine_, rates_.energy_rate_hz, controls_.describe()),
+              machine_.sources, totals_, machine_.clock->simulated()),
+      sampler_(machine_.clock, machine_.sources, writer_, rates_),
+      socket_(node_folder(), *machine_.clock,
+              [this](Message message, std::int64_t now_ns) { take(std::move(message), now_ns); }) {}
+
+void MeteredRun::take(Message message, std::int64_t now_ns) {
+    if (message.edge()) {
+        sampler_.edge();
+    }
+    std::int64_t time_ns = now_ns;
+    if (message.time_ns && !machine_.clock->simulated()) {
+        // The sender's own time is better by the delay of the socket; one of another time name space is not.
+        constexpr std::int64_t longest_delay_ns = 10 * ns_per_s;
+        const std::int64_t delay_ns = now_ns - *message.time_ns;
+        if (delay_ns >= 0 && delay_ns < longest_delay_ns) {
+            time_ns = *message.time_ns;
+        } else {
+            ++implausible_times_;
+        }
+    }
+    const std::scoped_lock lock(index_mutex_);
+    if (message.edge()) {
+        message.index = index_.of(message);
+    }
+    writer_.message(message, time_ns);
+}
+
+void MeteredRun::mark(std::string_view name, Message::Event event, std::int64_t time_ns) {
+    Message message;
+    message.event = event;
+    message.name = name;
+    message.source = "meter";
+    message.index = 0;
+    writer_.message(message, time_ns);
+}
+
+void MeteredRun::idle(std::string_view name) {
+    if (options_.idle_s <= 0 || relay_.interrupted().stop_requested()) {
+        return;
+    }
+    const std::int64_t begin_ns = machine_.clock->now_ns();
+    mark(name, Message::Event::begin, begin_ns);
+    machine_.clock->drive_until(begin_ns + nanoseconds(options_.idle_s), relay_.interrupted());
+    const std::int64_t end_ns = machine_.clock->now_ns();
+    sampler_.edge();
+    mark(name, Message::Event::end, end_ns);
+}
+
+void MeteredRun::wait_for_ranks() {
+    // Ranks that never come (the launcher told more than it started) are waited for a while only.
+    const int others = identity_.ranks.local_world_size.value_or(1) - 1;
+    const auto until = std::chrono::steady_clock::now() + 10s;
+    while (!relay_.interrupted().stop_requested() && !election_->others_done(0)) {
+        std::this_thread::sleep_for(10ms);
+    }
+    while (!relay_.interrupted().stop_requested() && !election_->others_done(others) &&
+           std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+int MeteredRun::run() {
+    sampler_.start();
+    if (election_) {
+        election_->announce(socket_.path());
+    }
+    idle(run_format::idle_before_region);
+    if (relay_.interrupted().stop_requested()) {
+        const std::int64_t now_ns = machine_.clock->now_ns();
+        const int signal = relay_.interrupting_signal();
+        finish({.exit_status = 128 + signal, .signal = signal}, now_ns, now_ns);
+        return 128 + signal;
+    }
+    const auto tap = make_tap(options_, relay_, [this](Message message) {
+        const auto hold = machine_.clock->hold();
+        take(std::move(message), machine_.clock->now_ns());
+    });
+    const std::int64_t begin_ns = machine_.clock->now_ns();
+    std::int64_t end_ns = begin_ns;
+    bool started = false;
+    const ChildEnd end = run_command(
+        options_, socket_.path(), relay_, tap.get(),
+        [&] {
+            started = true;
+            mark(run_format::command_region, Message::Event::begin, begin_ns);
+        },
+        [&] { end_ns = machine_.clock->now_ns(); });
+    relay_.on_resize(nullptr);
+    if (election_) {
+        wait_for_ranks();
+        end_ns = machine_.clock->now_ns();
+    }
+    if (started) {
+        if (options_.idle_s > 0) {  // else the last sample of all is the one of this edge
+            sampler_.edge();
+        }
+        mark(run_format::command_region, Message::Event::end, end_ns);
+        idle(run_format::idle_after_region);
+    }
+    finish(end, begin_ns, end_ns);
+    return end.exit_status;
+}
+
+void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t end_ns) {
+    socket_.stop();
+    const bool sensors_returned = sampler_.stop();
+    writer_.stop();
+    std::vector<std::string> warnings = writer_.warnings();
+    if (const std::string kept = controls_.restore(); !kept.empty()) {
+        warnings.push_back(kept);
+    }
+    if (!sensors_returned) {
+        warnings.emplace_back("a sensor did not return from its last read and was given up");
+    }
+    if (socket_.malformed() > 0) {
+        warnings.push_back(fmt::format("{} messages to {} were not understood and dropped; of the first: {}",
+                                       socket_.malformed(), socket_variable, socket_.first_complaint()));
+    }
+    if (implausible_times_ > 0) {
+        warnings.push_back(fmt::format("{} marks told a time of another clock and count as of their arrival",
+                                       implausible_times_));
+    }
+    const auto counts = writer_.counts();
+    if (counts.lost > 0) {
+        warnings.push_back(fmt::format("{} rows could not be written and are lost", counts.lost));
+    }
+    const auto statistics = sensors_returned ? std::optional(sampler_.statistics()) : std::nullopt;
+    const OwnCost cost = own_cost();
+    if (!writer_.write_end(end_document(end_ns, end, cost, statistics, counts, machine_, warnings))) {
+        warnings.push_back(writer_.warnings().back());
+    }
+    if (!options_.quiet) {
+        const std::string text = summary({.run = identity_.run,
+                                          .folder = writer_.folder().string(),
+                                          .command_s = seconds(end_ns - begin_ns),
+                                          .end = end,
+                                          .energies = totals_.entries(),
+                                          .epochs = totals_.epochs(),
+                                          .cost = cost,
+                                          .statistics = statistics,
+                                          .counts = counts,
+                                          .warnings = warnings},
+                                         machine_);
+        std::fputs(text.c_str(), stderr);
+    }
+    if (!sensors_returned) {
+        std::fflush(nullptr);
+        std::_Exit(end.exit_status);  // a thread is still inside the driver: nothing it uses may go away
+    }
+}
+
+/// A rank whose node is metered by another one: runs its command and passes its marks on.
+int run_as_member(const RunOptions& options, const launch::RankEnvironment& ranks, SignalRelay& relay,
+                  const Election::Member& member) {
+    const MarkerSender sender(member.socket_path);
+    const auto tap = make_tap(options, relay, [&](Message message) {
+        message.rank = ranks.rank;
+        message.time_ns = MonotonicClock().now_ns();
+        sender.send(message);
+    });
+    const ChildEnd end = run_command(
+        options, member.socket_path, relay, tap.get(), [] {}, [] {});
+    relay.on_resize(nullptr);
+    return end.exit_status;
+}
+
+/// What fails here is Joulemark's failure and not the command's.
+template <typename Prepare>
+auto before_child(Prepare&& prepare) {
+    try {
+        return prepare();
+    } catch (const Error& error) {
+        throw Error(error.code() == ExitCode::environment ? ExitCode::before_child : error.code(),
+                    error.what());
+    }
+}
+
+/// Names a job step on a node: what all its ranks agree on, and no other step has.
+std::string election_key(const launch::RankEnvironment& ranks) {
+    std::string key = fmt::format("{}-{}-{}-{}", ranks.node, ranks.launcher, ranks.job_id, ranks.step);
+    for (char& c : key) {
+        c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    }
+    return key;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+    const launch::Lookup lookup = [](const char* name) { return std::getenv(name); };
+    const launch::RankEnvironment ranks = launch::rank_environment(lookup);
+    SignalRelay relay;
+    std::optional<Election::Sampler> election;
+    if (ranks.world_size > 1 && ranks.local_world_size.value_or(2) > 1) {
+        auto role = before_child([&] { return Election::hold(node_folder(), election_key(ranks)); });
+        if (const auto* member = std::get_if<Election::Member>(&role)) {
+            return run_as_member(options, ranks, relay, *member);
+        }
+        election.emplace(std::get<Election::Sampler>(std::move(role)));
+    }
+    sensors::Machine machine = sensors::discover({.estimate_cpu = options.estimate_cpu});
+    controls::Controls controls = apply_controls(options, machine);
+    const auto metered = before_child([&] {
+        return std::make_unique<MeteredRun>(options, ranks, lookup, relay, machine, controls,
+                                            std::move(election));
+    });
+    return metered->run();
+}
+
+}  // namespace joulemark::meter

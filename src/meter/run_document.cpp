@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meter/run_document.h"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/run_format.h"
+#include "launch/hostlist.h"
+
+namespace joulemark::meter {
+namespace {
+
+using nlohmann::json;
+
+std::string file_name_of(std::string text) {
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_' && c != '.'; }, '_');
+    return text.empty() || text.front() == '.' ? "run" + text : text;
+}
+
+/// The value of a "Key : value" line of a /proc file.
+std::string proc_value(const char* path, std::string_view key) {
+    const std::string text = files::read(path).value_or("");
+    const std::size_t line = text.find(key);
+    if (line == std::string::npos) {
+        return "";
+    }
+    const std::size_t value = text.find_first_not_of(" \t", text.find(':', line) + 1);
+    return text.substr(value, text.find('\n', value) - value);
+}
+
+std::optional<std::int64_t> proc_kilobytes(const char* path, std::string_view key) {
+    const std::string text = proc_value(path, key);
+    const auto value = csv::integer(text.substr(0, text.find(' ')));
+    return value ? std::optional(*value * 1024) : std::nullopt;
+}
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+json number_or_text(const std::string& text) {
+    if (const auto whole = csv::integer(text)) {
+        return *whole;
+    }
+    const auto number = csv::number(text);
+    return number ? json(*number) : json(text);
+}
+
+json factors(const RunOptions& options) {
+    json factors = json::object();
+    for (const auto& [name, value] : options.factors) {
+        factors[name] = number_or_text(value);
+    }
+    if (options.power_cap_w) {
+        factors["power_cap_w"] = *options.power_cap_w;
+    }
+    if (options.sm_clock_mhz) {
+        factors["sm_clock_mhz"] = *options.sm_clock_mhz;
+    }
+    return factors;
+}
+
+json devices(const sensors::Machine& machine) {
+    json list = json::array();
+    constexpr std::array files{run_format::gpu_file, run_format::cpu_file, run_format::node_file};
+    for (const sensors::Device& device : machine.devices) {
+        list.push_back({{"device", device.id},
+                        {"file", files[static_cast<std::size_t>(device.file)]},
+                        {"name", device.name},
+                        {"component", device.component},
+                        {"index", device.index},
+                        {"uuid", device.uuid},
+                        {"pci_bus_id", device.pci_bus_id},
+                        {"memory_bytes", or_null(device.memory_bytes)},
+                        {"power_limit_w", or_null(device.power_limit_w)},
+                        {"simulated", device.simulated}});
+    }
+    return list;
+}
+
+json sources(const RunOptions& options, const sensors::Machine& machine, double energy_rate_hz) {
+    json list = json::array();
+    for (const auto& source : machine.sources) {
+        const sensors::SourceInfo& info = source->info();
+        json metrics = json::array();
+        for (const auto metric : info.metrics) {
+            metrics.push_back(sensors::info(metric).name);
+        }
+        list.push_back({{"source", info.name},
+                        {"device", info.device},
+                        {"metrics", metrics},
+                        {"method", info.method},
+                        {"scope", info.scope},
+                        {"origin", info.origin},
+                        {"period_s", 1 / (info.slow ? energy_rate_hz : options.rate_hz)},
+                        {"native_period_s", or_null(info.native_period_s)},
+                        {"accuracy_pct", or_null(info.accuracy_pct)},
+                        {"accuracy_note", info.accuracy_note}});
+    }
+    return list;
+}
+
+json unavailable(const sensors::Machine& machine) {
+    json list = json::array();
+    for (const sensors::SensorReport& report : machine.reports) {
+        if (report.status == "unavailable") {
+            list.push_back({{"name", report.name},
+                            {"quantity", report.quantity},
+                            {"scope", report.scope},
+                            {"reason", report.reason},
+                            {"remedy", report.remedy}});
+        }
+    }
+    return list;
+}
+
+json allocation(const RunIdentity& identity, const sensors::Machine& machine) {
+    json visible = json::array();
+    for (const sensors::Device& device : machine.devices) {
+        if (device.component == "gpu") {
+            visible.push_back(device.id);
+        }
+    }
+    return {{"gpus_on_node", machine.gpus_on_node},
+            {"gpus_visible", visible},
+            {"visibility_source", machine.visibility_source},
+            {"job_id", identity.ranks.job_id},
+            {"ranks_on_node", or_null(identity.ranks.local_world_size)}};
+}
+
+std::string text(const launch::Lookup& lookup, const char* name) {
+    const char* value = lookup(name);
+    return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,
+                     const launch::Lookup& lookup) {
+    RunIdentity identity{.ranks = ranks, .expected_hosts = options.expected_hosts};
+    const std::string program = std::filesystem::path(options.command.front()).filename();
+    identity.name = options.name.empty() ? program : options.name;
+    if (!options.run_id.empty()) {
+        if (file_name_of(options.run_id) != options.run_id) {
+            throw bad_input("--run-id '{}' must be a file name of letters, digits, '-', '_' and '.'",
+                            options.run_id);
+        }
+        identity.run = options.run_id;
+    } else if (ranks.world_size > 1 && !ranks.job_id.empty()) {
+        identity.run = fmt::format("{}-{}-{}{}", identity.name, ranks.launcher, ranks.job_id,
+                                   ranks.step.empty() ? "" : "." + ranks.step);
+    } else {
+        identity.run =
+            fmt::format("{}-{:%Y%m%dT%H%M%SZ}-{}", identity.name, fmt::gmtime(std::time(nullptr)), getpid());
+    }
+    identity.run = file_name_of(identity.run);
+    if (identity.expected_hosts.empty() && ranks.world_size > ranks.local_world_size.value_or(1)) {
+        // mpirun inside an allocation has no step of its own that would list the hosts.
+        const std::string step = text(lookup, "SLURM_STEP_NODELIST");
+        const bool own_step = ranks.launcher == "slurm" && !step.empty();
+        identity.expected_hosts =
+            launch::expand_hostlist(own_step ? step : text(lookup, "SLURM_JOB_NODELIST"));
+    }
+    if (identity.expected_hosts.empty()) {
+        identity.expected_hosts = {ranks.node};
+    }
+    return identity;
+}
+
+json run_document(const RunOptions& options, const RunIdentity& identity, const sensors::Machine& machine,
+                  double energy_rate_hz, const json& controls) {
+    utsname system{};
+    uname(&system);
+    std::error_code no_folder;
+    const std::int64_t now_ns = machine.clock->now_ns();
+    json study = nullptr;
+    if (options.study) {
+        study = {{"name", options.study->name},
+                 {"repeat", options.study->repeat},
+                 {"position", options.study->position}};
+    }
+    return {
+        {"schema", run_format::schema},
+        {"joulemark_version", JOULEMARK_VERSION},
+        {"run", identity.run},
+        {"name", identity.name},
+        {"host", identity.ranks.node},
+        {"boot_id", files::read_line("/proc/sys/kernel/random/boot_id").value_or("")},
+        {"expected_hosts", identity.expected_hosts},
+        {"command", options.command},
+        {"cwd", std::filesystem::current_path(no_folder).string()},
+        {"tags", options.tags},
+        {"study", study},
+        {"factors", factors(options)},
+        {"start_ns", now_ns},
+        {"anchor", {{"monotonic_ns", now_ns}, {"realtime_ns", machine.clock->realtime_ns()}}},
+        {"clock", machine.clock->simulated() ? "simulated" : "monotonic"},
+        {"simulated", machine.simulated},
+        {"rate_hz", options.rate_hz},
+        {"energy_rate_hz", energy_rate_hz},
+        {"allocation", allocation(identity, machine)},
+        {"software",
+         {{"kernel", fmt::format("{} {}", system.sysname, system.release)},
+          {"driver", machine.driver_version}}},
+        {"hardware",
+         {{"cpu_model", proc_value("/proc/cpuinfo", "model name")},
+          {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
+          {"memory_bytes", or_null(proc_kilobytes("/proc/meminfo", "MemTotal"))}}},
+        {"devices", devices(machine)},
+        {"sources", sources(options, machine, energy_rate_hz)},
+        {"unavailable", unavailable(machine)},
+        {"controls", controls},
+        {"warnings", machine.warnings},
+    };
+}
+
+OwnCost own_cost() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto in_seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    // Not ru_maxrss: it starts from what the process had before it became this program.
+    return {.cpu_s = in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime),
+            .max_rss_bytes = proc_kilobytes("/proc/self/status", "VmHWM").value_or(0)};
+}
+
+json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
+                  const std::optional<Sampler::Statistics>& statistics, const RunWriter::Counts& counts,
+                  const sensors::Machine& machine, const std::vector<std::string>& warnings) {
+    json counters = json::array();
+    for (const auto& source : machine.sources) {
+        const sensors::SourceInfo& info = source->info();
+        const sensors::CounterEvents events = source->events();
+        const bool counts_something = std::ranges::any_of(info.metrics, [](sensors::Metric metric) {
+            return sensors::info(metric).behaviour == sensors::Behaviour::counter;
+        });
+        if (counts_something || events.failed_reads > 0) {
+            counters.push_back({{"source", info.name},
+                                {"device", info.device},
+                                {"wraps", events.wraps},
+                                {"resets", events.resets},
+                                {"unknowable", events.unknowable},
+                                {"frozen", events.frozen},
+                                {"failed_reads", events.failed_reads}});
+        }
+    }
+    const auto in_seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return {
+        {"end_ns", end_ns},
+        {"exit_status", end.exit_status},
+        {"signal", or_null(end.signal)},
+        {"child",
+         {{"user_s", in_seconds(end.usage.ru_utime)},
+          {"system_s", in_seconds(end.usage.ru_stime)},
+          {"max_rss_bytes", end.usage.ru_maxrss * 1024}}},
+        {"meter",
+         {{"cpu_s", cost.cpu_s},
+          {"driver_s", statistics ? json(statistics->driver_s) : json(nullptr)},
+          {"max_rss_bytes", cost.max_rss_bytes},
+          {"rows", counts.rows},
+          {"lost", counts.lost},
+          {"late", statistics ? json(statistics->late) : json(nullptr)},
+          {"achieved_hz", statistics ? json(statistics->achieved_hz) : json::object()}}},
+        {"counters", counters},
+        {"warnings", warnings},
+    };
+}
+
+}  // namespace joulemark::meter

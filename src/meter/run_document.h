@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "launch/rank_environment.h"
+#include "meter/child.h"
+#include "meter/run.h"
+#include "meter/run_writer.h"
+#include "meter/sampler.h"
+#include "sensors/catalog.h"
+
+namespace joulemark::meter {
+
+/// What run.json and end.json hold (docs/schema.md).
+
+struct RunIdentity {
+    std::string run = {}, name = {};
+    launch::RankEnvironment ranks = {};
+    std::vector<std::string> expected_hosts = {};
+};
+
+/// The run's id, name and hosts: equal for all ranks and nodes of one job step. Throws bad_input for an id
+/// that is no file name.
+RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,
+                     const launch::Lookup& lookup);
+
+nlohmann::json run_document(const RunOptions& options, const RunIdentity& identity,
+                            const sensors::Machine& machine, double energy_rate_hz,
+                            const nlohmann::json& controls);
+
+/// What this process itself cost.
+struct OwnCost {
+    double cpu_s = 0;
+    std::int64_t max_rss_bytes = 0;
+};
+OwnCost own_cost();
+
+nlohmann::json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
+                            const std::optional<Sampler::Statistics>& statistics,
+                            const RunWriter::Counts& counts, const sensors::Machine& machine,
+                            const std::vector<std::string>& warnings);
+
+}  // namespace joulemark::meter

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sensors/catalog.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sensors/backend.h"
+
+namespace joulemark::sensors {
+namespace {
+
+// GPUs first: whether they are simulated decides on the clock. The estimate last: it stands in only for what is missing.
+constexpr std::array<Backend, 5> backends{
+    discover_nvml, discover_rapl, discover_proc, discover_cgroup, discover_cpu_estimate,
+};
+
+std::string report_name(const SourceInfo& info) { return fmt::format("{} {}", info.name, info.device); }
+
+}  // namespace
+
+void Discovery::add(Device device) {
+    if (std::ranges::find(machine.devices, device.id, &Device::id) == machine.devices.end()) {
+        machine.devices.push_back(std::move(device));
+    }
+}
+
+void Discovery::use(std::unique_ptr<Source> source, const std::function<std::string(Metric)>& reason) {
+    const SourceInfo& info = source->info();
+    for (const Metric metric : info.metrics) {
+        machine.reports.push_back({.name = report_name(info),
+                                   .quantity = quantity(metric),
+                                   .scope = info.scope,
+                                   .method = info.method,
+                                   .unit = std::string(unit(metric)),
+                                   .status = "used",
+                                   .reason = reason(metric)});
+    }
+    machine.sources.push_back(std::move(source));
+}
+
+void Discovery::use(std::unique_ptr<Source> source, const std::string& reason) {
+    use(std::move(source), [&reason](Metric) { return reason; });
+}
+
+void Discovery::available(std::string name, std::string quantity, std::string scope, std::string reason) {
+    SensorReport report;
+    report.name = std::move(name);
+    report.quantity = std::move(quantity);
+    report.scope = std::move(scope);
+    report.status = "available";
+    report.reason = std::move(reason);
+    machine.reports.push_back(std::move(report));
+}
+
+void Discovery::unavailable(std::string name, std::string quantity, std::string scope, Failure failure) {
+    available(std::move(name), std::move(quantity), std::move(scope), std::move(failure.reason));
+    machine.reports.back().status = "unavailable";
+    machine.reports.back().remedy = std::move(failure.remedy);
+}
+
+bool Discovery::has_source(std::string_view name) const {
+    return std::ranges::any_of(machine.sources, [name](const auto& source) { return source->info().name == name; });
+}
+
+Machine discover(const Options& options, const FileTree& files, const Environment& environment) {
+    Machine machine;
+    machine.clock = std::make_shared<MonotonicClock>();
+    Discovery discovery{options, files, environment, machine};
+    for (const Backend backend : backends) {
+        backend(discovery);
+    }
+    return machine;
+}
+
+Machine discover(const Options& options) {
+    return discover(options, FileTree(options.root), process_environment());
+}
+
+}  // namespace joulemark::sensors

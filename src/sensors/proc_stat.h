@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "sensors/file_tree.h"
+
+namespace joulemark::sensors {
+
+/// Utilisation of all processors between one call and the next, from the first line of /proc/stat.
+class ProcStat {
+  public:
+    static constexpr const char* path = "proc/stat";
+
+    explicit ProcStat(OpenFile file) : file_(std::move(file)) { busy_pct(); }
+
+    /// Per cent of the processors' time that was neither idle nor waiting for I/O; nothing when the read fails or
+    /// no clock tick passed.
+    std::optional<double> busy_pct() noexcept;
+
+  private:
+    OpenFile file_;
+    std::uint64_t total_ = 0;
+    std::uint64_t idle_ = 0;
+};
+
+}  // namespace joulemark::sensors

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/device_windows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/units.h"
+
+namespace joulemark::store {
+namespace {
+
+using sensors::Behaviour;
+using enum sensors::Metric;
+using sensors::Metric;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double min_gap_s = 3;
+/// A counter's rate is taken over at least this long: most sensors refresh ten times a second.
+constexpr std::int64_t rate_span_ns = ns_per_s;
+/// A sensor that has given this many equal power samples is not following its device.
+constexpr std::int64_t stuck_samples = 100;
+/// Software power cap, hardware slow-down, thermal slow-down by software and hardware, power brake: the
+/// bits of nvmlClocksEventReasons that stand for a limit of power or heat.
+constexpr std::uint64_t throttle_bits = 0x04 | 0x08 | 0x20 | 0x40 | 0x80;
+
+/// The best first.
+constexpr std::array power_metrics{gpu_power_instant_w, gpu_power_w, gpu_power_average_w, cpu_power_w, node_power_w};
+constexpr std::array energy_metrics{gpu_energy_j, cpu_energy_j, node_energy_j};
+
+std::optional<double> present(double value) {
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// Time-weighted; a window too short for two samples takes the samples it has.
+std::optional<double> mean(const GaugeTotals& totals) {
+    if (totals.covered_ns > 0) {
+        return totals.mean();
+    }
+    return totals.samples > 0 ? present(totals.sum / static_cast<double>(totals.samples)) : std::nullopt;
+}
+
+std::optional<double> share_pct(std::optional<double> part, std::optional<double> whole) {
+    return part && whole && *whole > 0 ? std::optional(100 * *part / *whole) : std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t max_gap_ns(double period_s) { return nanoseconds(std::max(3 * period_s, min_gap_s)); }
+
+DeviceWindows::DeviceWindows(const Edges& edges, DeviceFacts facts) : edges_(edges), facts_(std::move(facts)) {}
+
+const SourceFacts* DeviceWindows::source_of(Metric metric) const {
+    const auto found = std::ranges::find_if(
+        facts_.sources, [&](const SourceFacts& source) { return std::ranges::count(source.metrics, metric) > 0; });
+    return found == facts_.sources.end() ? nullptr : &*found;
+}
+
+const DeviceWindows::Channel* DeviceWindows::channel(Metric metric) const {
+    return channels_[static_cast<std::size_t>(metric)].get();
+}
+
+const DeviceWindows::Channel* DeviceWindows::first_of(std::span<const Metric> metrics, Metric& which) const {
+    for (const Metric metric : metrics) {
+        if (const Channel* found = channel(metric); found != nullptr) {
+            which = metric;
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
+    auto& slot = channels_[static_cast<std::size_t>(metric)];
+    const Behaviour behaviour = sensors::info(metric).behaviour;
+    if (!slot) {
+        if (std::isnan(value)) {
+            return;  // before the first sample nothing is covered anyway
+        }
+        const SourceFacts* source = source_of(metric);
+        const double period_s = source != nullptr ? source->period_s : facts_.period_s;
+        slot = std::make_unique<Channel>(Channel{.gauge = {},
+                                                 .counter = {},
+                                                 .bins = Downsampler(std::max(nanoseconds(period_s), ns_per_s / 1000)),
+                                                 .max_gap_ns = max_gap_ns(period_s),
+                                                 .minimum = value,
+                                                 .maximum = value,
+                                                 .anchor_ns = time_ns,
+                                                 .anchor = value});
+        if (behaviour == Behaviour::counter) {
+            slot->counter.emplace(edges_);
+        } else {
+            slot->gauge.emplace(edges_, slot->max_gap_ns,
+                                behaviour == Behaviour::flags ? Between::hold : Between::linear);
+        }
+    }
+    if (behaviour == Behaviour::flags && !std::isnan(value)) {
+        value = (static_cast<std::uint64_t>(std::max(value, 0.0)) & throttle_bits) != 0 ? 100 : 0;
+    }
+    if (!(slot->counter ? slot->counter->add(time_ns, value) : slot->gauge->add(time_ns, value))) {
+        ++out_of_order_;
+        return;
+    }
+    if (std::isnan(value)) {
+        return;
+    }
+    ++slot->samples;
+    slot->minimum = std::min(slot->minimum, value);
+    slot->maximum = std::max(slot->maximum, value);
+    if (!slot->counter) {
+        slot->bins.add(time_ns, value);
+    } else if (time_ns - slot->anchor_ns >= rate_span_ns || value < slot->anchor) {
+        if (value >= slot->anchor) {
+            slot->bins.add(slot->anchor_ns, (value - slot->anchor) / seconds(time_ns - slot->anchor_ns));
+        }
+        slot->anchor_ns = time_ns;
+        slot->anchor = value;
+    }
+}
+
+void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, std::span<const double> values) {
+    std::array<bool, sensors::metric_count> filled{};
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+        if (!std::isnan(values[i])) {
+            put(metrics[i], time_ns, values[i]);
+            filled[static_cast<std::size_t>(metrics[i])] = true;
+        }
+    }
+    const auto is_filled = [&](Metric metric) { return filled[static_cast<std::size_t>(metric)]; };
+    for (const SourceFacts& source : facts_.sources) {
+        if (facts_.sources.size() > 1 && std::ranges::none_of(source.metrics, is_filled)) {
+            continue;  // another source's row
+        }
+        for (const Metric metric : source.metrics) {
+            if (!is_filled(metric)) {
+                put(metric, time_ns, nan);
+            }
+        }
+    }
+}
+
+GaugeTotals DeviceWindows::gauge(Metric metric, const Window& window) const {
+    const Channel* found = channel(metric);
+    return found != nullptr ? found->gauge->over(window.start_edge, window.end_edge) : GaugeTotals{};
+}
+
+void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) const {
+    const double duration = seconds(window.end_ns - window.start_ns);
+    const auto stale_s = [&](Metric metric) {
+        const SourceFacts* source = source_of(metric);
+        return source != nullptr ? source->native_period_s : 0;
+    };
+    const auto method = [&](Metric metric, const char* measured) {
+        const SourceFacts* source = source_of(metric);
+        return source != nullptr && source->estimated ? "estimated" : measured;
+    };
+
+    Metric power_metric{}, counter_metric{};
+    const Channel* power_channel = first_of(power_metrics, power_metric);
+    const Channel* counter_channel = first_of(energy_metrics, counter_metric);
+    GaugeTotals power;
+    CounterTotals counter;
+    if (power_channel != nullptr) {
+        power = power_channel->gauge->over(window.start_edge, window.end_edge);
+        metrics.samples = power.samples;
+        metrics.covered_s = seconds(power.covered_ns);
+        metrics.mean_power_w = mean(power);
+        metrics.max_power_w = present(power.maximum);
+        if (power.samples > 0) {
+            metrics.energy_protocol_j = duration * power.sum / static_cast<double>(power.samples);
+        }
+        if (power.covered_ns > 0) {
+            metrics.energy_integrated_j = power.integral;
+        }
+    }
+    if (counter_channel != nullptr) {
+        counter = counter_channel->counter->over(window.start_edge, window.end_edge);
+        if (counter.covered_ns > 0 && !counter.reset) {
+            metrics.energy_counter_j = counter.difference;
+        }
+        if (power_channel == nullptr) {
+            metrics.samples = counter.samples;
+            metrics.covered_s = seconds(counter.covered_ns);
+            if (metrics.energy_counter_j) {
+                metrics.mean_power_w = counter.difference / seconds(counter.covered_ns);
+            }
+        }
+    }
+
+    const double peak_w = power_channel != nullptr ? power_channel->maximum
+                          : facts_.power_limit_w   ? *facts_.power_limit_w
+                                                   : metrics.mean_power_w.value_or(0);
+    // Truth and estimate both lie between nothing and full power all the time.
+    const auto bound = [&](double uncertain_s) { return peak_w * std::min(uncertain_s, duration); };
+    // An edge beyond all samples is as far away as the time it stands for.
+    const double start_reach = seconds(counter.start_distance_ns - (window.start_ns - window.start_edge));
+    const double end_reach = seconds(counter.end_distance_ns - (window.end_edge - window.end_ns));
+    const double counter_bound = bound(start_reach + end_reach + 2 * stale_s(counter_metric));
+
+    const bool counter_spans = seconds(counter.covered_ns) >= 0.95 * std::min(duration, std::max(metrics.covered_s, 1e-9));
+    const bool counter_plausible =
+        metrics.energy_counter_j && counter_spans && counter.difference > 0 &&
+        counter.difference <= 1.5 * std::max(peak_w, facts_.power_limit_w.value_or(0)) * duration + counter_bound &&
+        counter.difference >= power.integral / 3 - counter_bound;
+    if (counter_plausible) {
+        metrics.energy_j = metrics.energy_counter_j;
+        metrics.energy_bound_j = counter_bound;
+        metrics.energy_method = method(counter_metric, "counter");
+    } else if (metrics.energy_integrated_j) {
+        metrics.energy_j = metrics.energy_integrated_j;
+        metrics.energy_bound_j = bound(duration - seconds(power.covered_ns) + stale_s(power_metric));
+        metrics.energy_method = method(power_metric, "integrated");
+    }
+}
+
+DeviceMetrics DeviceWindows::over(const Window& window) const {
+    DeviceMetrics metrics;
+    metrics.device = facts_.id;
+    metrics.component = facts_.component;
+    metrics.simulated = facts_.simulated;
+    add_energy(metrics, window);
+    const GaugeTotals memory = gauge(gpu_memory_used_bytes, window);
+    metrics.gpu_memory_util_pct = share_pct(mean(memory), facts_.memory_bytes);
+    metrics.gpu_memory_max_pct = share_pct(present(memory.maximum), facts_.memory_bytes);
+    metrics.gpu_memory_busy_pct = mean(gauge(gpu_memory_busy_pct, window));
+    metrics.gpu_busy_pct = mean(gauge(gpu_busy_pct, window));
+    metrics.sm_util_pct = mean(gauge(gpu_sm_util_pct, window));
+    metrics.sm_clock_mhz = mean(gauge(gpu_sm_clock_mhz, window));
+    metrics.temperature_c = mean(gauge(gpu_temperature_c, window));
+    metrics.power_limit_w = mean(gauge(gpu_power_limit_w, window));
+    metrics.throttled_pct = mean(gauge(gpu_throttle_reasons, window));
+    const GaugeTotals busy = gauge(cpu_busy_pct, window);
+    metrics.cpu_busy_pct = mean(busy);
+    if (const Channel* process = channel(cpu_process_s); process != nullptr) {
+        const CounterTotals cpu_time = process->counter->over(window.start_edge, window.end_edge);
+        if (cpu_time.covered_ns > 0) {
+            metrics.process_cpu_s = cpu_time.difference;
+        }
+    }
+    if (metrics.samples == 0 && !metrics.energy_j) {
+        metrics.samples = busy.samples;
+        metrics.covered_s = seconds(busy.covered_ns);
+    }
+    return metrics;
+}
+
+std::vector<Series> DeviceWindows::series() const {
+    std::vector<Series> all;
+    for (std::size_t metric = 0; metric < sensors::metric_count; ++metric) {
+        const Channel* from = channels_[metric].get();
+        if (from == nullptr || from->bins.bins().empty()) {
+            continue;
+        }
+        Series series;
+        series.device = facts_.id;
+        const auto& info = sensors::info(static_cast<Metric>(metric));
+        series.metric = info.behaviour == Behaviour::flags ? "throttled_pct"
+                        : !from->counter                  ? std::string(info.name)
+                        : info.name == "energy_j"         ? "counter_power_w"
+                                                          : std::string(info.name) + "_rate";
+        const auto& bins = from->bins.bins();
+        for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+            const std::int64_t time = from->bins.start_ns() + static_cast<std::int64_t>(bin) * from->bins.width_ns();
+            if (bins[bin].samples > 0) {
+                series.time_ns.push_back(time);
+                series.minimum.push_back(bins[bin].minimum);
+                series.mean.push_back(bins[bin].sum / static_cast<double>(bins[bin].samples));
+                series.maximum.push_back(bins[bin].maximum);
+            } else if (!std::isnan(series.mean.back()) && time - series.time_ns.back() > from->max_gap_ns) {
+                series.time_ns.push_back(time);
+                for (auto* values : {&series.minimum, &series.mean, &series.maximum}) {
+                    values->push_back(nan);
+                }
+            }
+        }
+        all.push_back(std::move(series));
+    }
+    return all;
+}
+
+std::vector<Warning> DeviceWindows::warnings() const {
+    std::vector<Warning> all;
+    if (out_of_order_ > 0) {
+        all.push_back({"out_of_order", fmt::format("{}: {} samples are not later than the one before: left out",
+                                                   facts_.id, out_of_order_)});
+    }
+    if (facts_.simulated) {
+        return all;  // a simulated device may well stand still
+    }
+    Metric metric{};
+    if (const Channel* power = first_of(power_metrics, metric);
+        power != nullptr && power->samples >= stuck_samples && power->minimum == power->maximum) {
+        all.push_back({"stuck_sensor", fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow",
+                                                   facts_.id, sensors::info(metric).name, power->maximum,
+                                                   power->samples)});
+    }
+    if (const Channel* counter = first_of(energy_metrics, metric);
+        counter != nullptr && counter->samples >= stuck_samples && counter->minimum == counter->maximum) {
+        all.push_back({"stuck_sensor", fmt::format("{}: the energy counter never moved in {} samples", facts_.id,
+                                                   counter->samples)});
+    }
+    return all;
+}
+
+}  // namespace joulemark::store

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/series.h"
+#include "sensors/metric.h"
+#include "store/downsample.h"
+#include "store/model.h"
+
+namespace joulemark::store {
+
+/// One source of a device, as run.json tells it.
+struct SourceFacts {
+    std::vector<sensors::Metric> metrics;
+    double period_s = 0;         ///< asked for
+    double native_period_s = 0;  ///< how long a reading may be stale; 0 where not known
+    bool estimated = false;
+};
+
+/// One device, as run.json tells it.
+struct DeviceFacts {
+    std::string id, component;
+    std::optional<double> memory_bytes, power_limit_w;
+    bool simulated = false;
+    std::vector<SourceFacts> sources;
+    double period_s = 0;  ///< of metrics that no source claims
+};
+
+/// A window's place among the edges, and the time it really spans: an open region's edge lies beyond all
+/// samples, while it counts up to the last one.
+struct Window {
+    std::int64_t start_edge = 0, end_edge = 0;
+    std::int64_t start_ns = 0, end_ns = 0;
+};
+
+/// Two samples further apart than this enclose a gap: three periods, and never less than 3 s, because a
+/// busy node delays its sampler for a second or two without losing sight of the power.
+std::int64_t max_gap_ns(double period_s);
+
+/// Turns the samples of one device into metrics of any number of windows and downsampled series, in one
+/// pass. Energy:
+///  * power is `power_instant_w` where the device has it, else `power_w`, else `power_average_w`;
+///  * a gap adds nothing to the integral; what it may hide is in the bound;
+///  * the counter is the best estimate where it spans the window and is plausible against the power.
+class DeviceWindows {
+  public:
+    /// `edges` must outlive it.
+    DeviceWindows(const Edges& edges, DeviceFacts facts);
+
+    /// One row of a sample file: values[i] belongs to metrics[i], NaN is an empty field. An empty field is a
+    /// gap only if its source wrote this row; the sources of a device take turns.
+    void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values);
+
+    DeviceMetrics over(const Window& window) const;
+    /// Host and run are left for the caller. A counter appears as the power it implies.
+    std::vector<Series> series() const;
+    std::vector<Warning> warnings() const;
+
+  private:
+    struct Channel {
+        std::optional<GaugeSeries> gauge;
+        std::optional<CounterSeries> counter;
+        Downsampler bins;
+        std::int64_t max_gap_ns, samples = 0;
+        double minimum = 0, maximum = 0;
+        std::int64_t anchor_ns = 0;  ///< where the counter's current rate starts
+        double anchor = 0;
+    };
+
+    void put(sensors::Metric metric, std::int64_t time_ns, double value);
+    void add_energy(DeviceMetrics& metrics, const Window& window) const;
+    const SourceFacts* source_of(sensors::Metric metric) const;
+    const Channel* channel(sensors::Metric metric) const;
+    const Channel* first_of(std::span<const sensors::Metric> metrics, sensors::Metric& which) const;
+    GaugeTotals gauge(sensors::Metric metric, const Window& window) const;
+
+    const Edges& edges_;
+    DeviceFacts facts_;
+    std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
+    std::int64_t out_of_order_ = 0;
+};
+
+}  // namespace joulemark::store

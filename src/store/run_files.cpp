@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/run_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/files.h"
+#include "core/run_format.h"
+
+namespace joulemark::store {
+namespace {
+
+enum Role : int { role_none = -1, role_time = -2, role_device = -3 };
+
+/// A row of samples holds numbers and identifiers: no quotes, so fields are views of the line.
+void split_plain(std::string_view line, std::vector<std::string_view>& fields) {
+    fields.clear();
+    for (std::size_t at = 0;;) {
+        const std::size_t end = std::min(line.find(',', at), line.size());
+        fields.push_back(line.substr(at, end - at));
+        if (end == line.size()) {
+            return;
+        }
+        at = end + 1;
+    }
+}
+
+/// A bit mask may be written in hexadecimal.
+std::optional<double> mask(std::string_view field) {
+    if (!field.starts_with("0x")) {
+        return csv::number(field);
+    }
+    std::uint64_t bits = 0;
+    const auto [end, status] = std::from_chars(field.data() + 2, field.data() + field.size(), bits, 16);
+    if (status != std::errc{} || end != field.data() + field.size()) {
+        return std::nullopt;
+    }
+    return static_cast<double>(bits);
+}
+
+Warning damaged_lines(const std::filesystem::path& path, std::size_t count, std::size_t first, std::string_view what) {
+    return {"damaged_lines", fmt::format("{}: {} line{} skipped that {} no {}, the first is line {}",
+                                         path.filename().string(), count, count == 1 ? "" : "s",
+                                         count == 1 ? "is" : "are", what, first)};
+}
+
+/// Sum of the parts that are there.
+struct Sum {
+    std::optional<double> total;
+    void add(std::optional<double> part) {
+        if (part) {
+            total = total.value_or(0) + *part;
+        }
+    }
+};
+
+/// Mean weighted by samples; a part that tells no samples counts as one.
+struct Mean {
+    double sum = 0, weight = 0;
+    void add(std::optional<double> part, std::optional<double> samples) {
+        if (part) {
+            const double own = samples && *samples > 0 ? *samples : 1;
+            sum += *part * own;
+            weight += own;
+        }
+    }
+    std::optional<double> value() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
+};
+
+/// One region while its edges come in.
+struct Gathering {
+    std::optional<std::int64_t> start_ns, end_ns;
+    std::int64_t begins = 0, ends = 0;
+    std::set<std::int64_t> ranks;
+    Sum samples, updates, tokens;
+    Mean loss, quality;
+    std::string quality_name, quality_direction, source;
+};
+
+class MarkReader {
+  public:
+    explicit MarkReader(const std::vector<std::string>& header) {
+        for (std::size_t column = 0; column < header.size(); ++column) {
+            columns_[header[column]] = column;
+        }
+    }
+
+    bool complete() const { return columns_.contains("time_ns") && columns_.contains("event"); }
+
+    /// False for a line that is none of regions.csv.
+    bool take(const std::vector<std::string>& fields) {
+        if (fields.size() != columns_.size()) {
+            return false;
+        }
+        const auto field = [&](const char* name) -> std::string_view {
+            const auto found = columns_.find(name);
+            return found == columns_.end() ? std::string_view() : std::string_view(fields[found->second]);
+        };
+        const auto time = csv::integer(field("time_ns"));
+        if (!time || *time < 0) {
+            return false;
+        }
+        const std::string_view event = field("event");
+        if (event == "config" || event == "note") {
+            auto data = nlohmann::json::parse(field("data"), nullptr, false);
+            if (!data.is_object()) {
+                return false;
+            }
+            if (event == "config") {
+                marks_.config.update(data);
+            } else {
+                marks_.notes.push_back(std::move(data));
+            }
+            return true;
+        }
+        const auto index = field("index").empty() ? std::optional<std::int64_t>(0) : csv::integer(field("index"));
+        if ((event != "begin" && event != "end") || field("name").empty() || !index) {
+            return false;
+        }
+        Gathering& region = regions_[{std::string(field("name")), *index}];
+        region.ranks.insert(csv::integer(field("rank")).value_or(0));
+        region.source = field("source");
+        if (event == "begin") {
+            ++region.begins;
+            region.start_ns = std::min(region.start_ns.value_or(*time), *time);
+            return true;
+        }
+        ++region.ends;
+        region.end_ns = std::max(region.end_ns.value_or(*time), *time);
+        const auto samples = csv::number(field("samples"));
+        region.samples.add(samples);
+        region.updates.add(csv::number(field("updates")));
+        region.tokens.add(csv::number(field("tokens")));
+        region.loss.add(csv::number(field("loss")), samples);
+        if (const auto quality = csv::number(field("quality"))) {
+            region.quality.add(quality, samples);
+            region.quality_name = field("quality_name");
+            region.quality_direction = field("quality_direction");
+        }
+        return true;
+    }
+
+    Marks finish(std::vector<Warning>& warnings) {
+        for (const auto& [key, from] : regions_) {
+            if (!from.start_ns) {
+                warnings.push_back({"end_without_begin", fmt::format("region {} {} has an end and no begin: left out",
+                                                                     key.first, key.second)});
+                continue;
+            }
+            RegionRecord region;
+            region.name = key.first;
+            region.index = key.second;
+            region.start_ns = *from.start_ns;
+            region.open = from.ends < from.begins;
+            region.end_ns = region.open ? 0 : std::max(*from.end_ns, region.start_ns);
+            region.ranks = static_cast<std::int64_t>(from.ranks.size());
+            region.samples = from.samples.total;
+            region.updates = from.updates.total;
+            region.tokens = from.tokens.total;
+            region.loss = from.loss.value();
+            region.quality = from.quality.value();
+            region.quality_name = from.quality_name;
+            region.quality_direction = from.quality_direction;
+            region.source = from.source;
+            marks_.regions.push_back(std::move(region));
+        }
+        std::ranges::stable_sort(marks_.regions, {}, &RegionRecord::start_ns);
+        return std::move(marks_);
+    }
+
+  private:
+    std::map<std::string, std::size_t, std::less<>> columns_;
+    std::map<std::pair<std::string, std::int64_t>, Gathering> regions_;
+    Marks marks_;
+};
+
+}  // namespace
+
+std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::vector<Warning>& warnings) {
+    const auto content = files::read(file);
+    if (!content) {
+        return std::nullopt;
+    }
+    auto parsed = nlohmann::json::parse(*content, nullptr, false);
+    if (!parsed.is_object()) {
+        warnings.push_back({"damaged_file", fmt::format("{} is no JSON object: taken as missing",
+                                                        file.filename().string())});
+        return std::nullopt;
+    }
+    return parsed;
+}
+
+SampleReader::SampleReader(const std::filesystem::path& path, sensors::File file) : path_(path) {
+    if (!std::filesystem::exists(path)) {
+        return;
+    }
+    lines_.emplace(path.string());
+    std::string_view line;
+    if (!lines_->next(line)) {
+        return;
+    }
+    split_plain(line, fields_);
+    for (const std::string_view name : fields_) {
+        if (name == run_format::sample_columns[0]) {
+            roles_.push_back(role_time);
+        } else if (name == run_format::sample_columns[2]) {
+            roles_.push_back(role_device);
+        } else if (const auto metric = sensors::metric_named(file, name)) {
+            roles_.push_back(static_cast<int>(metrics_.size()));
+            metrics_.push_back(*metric);
+        } else {
+            roles_.push_back(role_none);
+        }
+    }
+}
+
+bool SampleReader::parse(std::string_view line, SampleRow& row) {
+    split_plain(line, fields_);
+    if (fields_.size() != roles_.size()) {
+        return false;
+    }
+    row.values.assign(metrics_.size(), std::numeric_limits<double>::quiet_NaN());
+    row.device = {};
+    std::optional<std::int64_t> time;
+    for (std::size_t column = 0; column < fields_.size(); ++column) {
+        const int role = roles_[column];
+        if (role == role_time) {
+            time = csv::integer(fields_[column]);
+        } else if (role == role_device) {
+            row.device = fields_[column];
+        } else if (role >= 0 && !fields_[column].empty()) {
+            const auto value = mask(fields_[column]);
+            if (!value) {
+                return false;
+            }
+            row.values[static_cast<std::size_t>(role)] = std::isfinite(*value) ? *value : std::nan("");
+        }
+    }
+    row.time_ns = time.value_or(-1);
+    return row.time_ns >= 0 && !row.device.empty();
+}
+
+bool SampleReader::next(SampleRow& row) {
+    std::string_view line;
+    while (lines_ && lines_->next(line)) {
+        if (parse(line, row)) {
+            return true;
+        }
+        if (skipped_++ == 0) {
+            first_skipped_ = lines_->line_number();
+        }
+    }
+    return false;
+}
+
+std::optional<Warning> SampleReader::damage() const {
+    if (skipped_ == 0) {
+        return std::nullopt;
+    }
+    return damaged_lines(path_, skipped_, first_skipped_, "sample");
+}
+
+Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnings) {
+    if (!std::filesystem::exists(file)) {
+        return {};
+    }
+    csv::LineReader lines(file.string());
+    std::string_view line;
+    std::vector<std::string> fields;
+    if (!lines.next(line)) {
+        return {};
+    }
+    csv::split(line, fields);
+    MarkReader reader(fields);
+    if (!reader.complete()) {
+        warnings.push_back({"damaged_file", fmt::format("{} has no columns time_ns and event: no region is read",
+                                                        file.filename().string())});
+        return {};
+    }
+    std::size_t skipped = 0, first_skipped = 0;
+    while (lines.next(line)) {
+        csv::split(line, fields);
+        if (!reader.take(fields) && skipped++ == 0) {
+            first_skipped = lines.line_number();
+        }
+    }
+    if (skipped > 0) {
+        warnings.push_back(damaged_lines(file, skipped, first_skipped, "mark"));
+    }
+    return reader.finish(warnings);
+}
+
+}  // namespace joulemark::store

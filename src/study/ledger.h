@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "study/design.h"
+
+namespace joulemark::study {
+
+/// What finished runs took, and from that what the next one will.
+class Ledger {
+  public:
+    /// `energy_j` and `wall_s` where known; wall seconds are those of the machine, also for simulated runs.
+    void add(const PlannedRun& run, std::optional<double> energy_j, std::optional<double> wall_s);
+
+    /// Energy of a failed attempt: used, but no measure of its configuration.
+    void spend(std::optional<double> energy_j) { spent_j_ += energy_j.value_or(0); }
+
+    double energy_j() const { return all_.energy_j + spent_j_; }
+    bool has_energy() const { return all_.energies > 0; }
+
+    struct Estimate {
+        double energy_j = 0;
+        std::string source;
+    };
+    /// From finished repeats of the configuration, else what the study file expects, else the mean of all
+    /// runs.
+    std::optional<Estimate> estimate(const PlannedRun& run) const;
+    /// Mean wall seconds: of repeats of the configuration, else of all runs.
+    std::optional<double> wall_s(const PlannedRun& run) const;
+
+  private:
+    struct Sum {
+        double energy_j = 0, wall_s = 0;
+        int energies = 0, walls = 0;
+        void add(std::optional<double> energy, std::optional<double> wall);
+    };
+    Sum all_;
+    double spent_j_ = 0;
+    std::map<std::string, Sum> by_configuration_;
+};
+
+/// Names a run's configuration, whatever its repeat.
+std::string configuration_key(const PlannedRun& run);
+
+}  // namespace joulemark::study

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/runner.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "launch/process.h"
+#include "launch/programs.h"
+#include "report/terminal.h"
+#include "study/ledger.h"
+#include "study/plan_file.h"
+#include "study/progress.h"
+#include "study/run_state.h"
+
+namespace joulemark::study {
+namespace {
+
+namespace fs = std::filesystem;
+using SteadyClock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto tick = 1s;
+constexpr auto kill_after = 30s;          ///< between SIGTERM and SIGKILL of a run that took too long
+constexpr auto longest_cooldown = 15min;  ///< a room warmer than cooldown_c must not stop the study
+
+double seconds_since(SteadyClock::time_point start) {
+    return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+/// One sweep per directory. The kernel frees the lock when the process ends, however it ends.
+files::Descriptor lock_directory(const fs::path& directory, Progress& progress) {
+    const fs::path path = directory / "study.lock";
+    files::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file) {
+        throw environment_error("cannot write {}: {}", path.string(), std::strerror(errno));
+    }
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK) {
+            throw environment_error(
+                "another sweep is at work in {}: wait for it, or use another directory with -o",
+                directory.string());
+        }
+        progress.warn(
+            fmt::format("joulemark: {} cannot be locked ({}): make sure that no other sweep uses it",
+                        directory.string(), std::strerror(errno)));
+    }
+    return file;
+}
+
+/// A folder in node-local memory for the state of simulated GPUs.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::error_code error;
+        const fs::path parent = fs::is_directory("/dev/shm", error) ? "/dev/shm" : fs::temp_directory_path();
+        std::string name = (parent / "joulemark-sim-XXXXXX").string();
+        if (mkdtemp(name.data()) == nullptr) {
+            throw environment_error("cannot make a folder in {}: {}", parent.string(), std::strerror(errno));
+        }
+        path_ = name;
+    }
+    ~TemporaryFolder() {
+        std::error_code error;
+        fs::remove_all(path_, error);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const fs::path& path() const { return path_; }
+
+  private:
+    fs::path path_;
+};
+
+/// The last sentence joulemark wrote into a log, without its prefix.
+std::string last_complaint(const fs::path& log) {
+    constexpr std::string_view prefix = "joulemark: ";
+    std::istringstream lines(files::read(log).value_or(""));
+    std::string complaint;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(prefix)) {
+            complaint = line.substr(prefix.size());
+        }
+    }
+    return complaint;
+}
+
+bool sets_controls(const PlannedRun& run) {
+    return run.factors.find("power_cap_w") != nullptr || run.factors.find("sm_clock_mhz") != nullptr;
+}
+
+fs::path require_program(const std::string& name, std::string_view remedy) {
+    const auto program = launch::find_program(name);
+    if (!program) {
+        throw environment_error("the program '{}' is neither beside joulemark nor on PATH: {}", name, remedy);
+    }
+    return *program;
+}
+
+class Runner {
+  public:
+    Runner(const Study& study, const Site& site, const SweepOptions& options)
+        : study_(study),
+          site_(site),
+          directory_(fs::absolute(options.directory)),
+          options_(options),
+          progress_(options.quiet) {}
+
+    int run();
+
+  private:
+    struct Ending {
+        int status = 0;
+        std::string reason;  ///< why Joulemark itself ended it; "" when it ended by itself
+    };
+
+    void check_before_start() const;
+    void account_finished();
+    bool exceeds_budget(const PlannedRun& run);
+    void cool_down();
+    void attempt(const PlannedRun& run);
+    Ending execute(const PlannedRun& run, const fs::path& log);
+    Ending wait_for(launch::Process& process, const PlannedRun& run);
+    void take_signal(const siginfo_t& info, const launch::Process* process);
+    launch::Invocation invocation(const PlannedRun& run) const;
+    std::vector<std::string> meter_words(const PlannedRun& run) const;
+    std::string status_line(const PlannedRun& run, double elapsed_s) const;
+    std::string energy_so_far() const;
+    int summary();
+
+    const Study& study_;
+    const Site& site_;
+    fs::path directory_;
+    const SweepOptions& options_;
+    Progress progress_;
+    launch::SignalGate gate_;
+    std::vector<PlannedRun> runs_;
+    std::vector<bool> done_;  ///< of runs_, by position
+    Ledger ledger_;
+    std::map<std::string, std::string> refused_;  ///< why, by configuration: its controls are not permitted
+    int failed_ = 0;
+    int stop_signal_ = 0;
+    bool over_budget_ = false;
+};
+
+void Runner::check_before_start() const {
+    for (const Series& series : study_.series) {
+        for (const Workload& workload : series.workloads) {
+            if (workload.simulated()) {
+                continue;
+            }
+            if (!workload.model.empty()) {
+                require_program("joulemark-train", "build it with the preset release or gpu");
+            }
+            std::error_code error;
+            if (!workload.model.empty() && !workload.dataset.empty() && workload.dataset != "synthetic" &&
+                !fs::exists(workload.dataset, error)) {
+                throw bad_input("{}: the dataset {} of workload {} does not exist", study_.file.string(),
+                                workload.dataset, workload.name);
+            }
+        }
+    }
+    if (study_.launcher == launch::Launcher::mpirun) {
+        require_program("mpirun", "install Open MPI, or use another launcher");
+    }
+    if (study_.launcher == launch::Launcher::slurm) {
+        require_program("srun", "start the sweep where Slurm is, or use another launcher");
+        if (!study_.gpus_per_node && !site_.gpus_per_node) {
+            throw bad_input("{}: launcher slurm needs 'gpus_per_node', as this machine has no GPU to count",
+                            study_.file.string());
+        }
+    }
+    if (study_.simulation) {
+        require_program("joulemark-sim", "build the target joulemark-sim");
+        if (!launch::simulated_nvml()) {
+            throw environment_error(
+                "the simulated libnvidia-ml.so.1 is not where this joulemark looks for it: build "
+                "or install Joulemark as a whole");
+        }
+    }
+}
+
+std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
+    std::vector<std::string> words{site_.joulemark.string(), "run"};
+    const auto option = [&](const char* name, const std::string& value) {
+        words.insert(words.end(), {name, value});
+    };
+    option("-o", directory_.string());
+    option("--run-id", run.id);
+    option("--study", study_.name);
+    option("--repeat", std::to_string(run.repeat));
+    option("--position", std::to_string(run.position));
+    for (const auto& [factor, level] : run.factors.levels()) {
+        option("--factor", factor + "=" + level.text);
+    }
+    option("--factor", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
+    option("--tag", fmt::format("seed={}", run.seed));
+    option("--tag", fmt::format("train_seed={}", study_.vary_train_seed ? "vary" : "fixed"));
+    if (const Level* cap = run.factors.find("power_cap_w")) {
+        option("--power-cap-w", cap->text);
+    }
+    if (const Level* clock = run.factors.find("sm_clock_mhz")) {
+        option("--sm-clock-mhz", clock->text);
+    }
+    if (study_.idle_s) {
+        option("--idle-s", csv::text(*study_.idle_s));
+    }
+    if (study_.rate_hz) {
+        option("--rate", csv::text(*study_.rate_hz));
+    }
+    return words;
+}
+
+launch::Invocation Runner::invocation(const PlannedRun& run) const {
+    launch::Job job = site_.job;
+    job.ranks = run.gpus;
+    job.arguments = study_.launcher_arguments;
+    job.gpus_per_node = study_.gpus_per_node.value_or(site_.gpus_per_node.value_or(1));
+    std::vector<std::string> command = run.command;
+    if (const auto program = launch::find_program(command.front())) {
+        command.front() = program->string();
+    }
+    launch::Invocation result = launch::command_line(study_.launcher, job, meter_words(run), command);
+    result.environment.insert(study_.environment.begin(), study_.environment.end());
+    return result;
+}
+
+/// With a budget of all runs in the directory, else of those of this call.
+std::string Runner::energy_so_far() const {
+    const std::string of =
+        options_.budget_j ? "of " + report::energy_text(*options_.budget_j) : "in this call";
+    return fmt::format("{}{} {}", report::energy_text(ledger_.energy_j()),
+                       study_.simulation ? " (simulated)" : "", of);
+}
+
+std::string Runner::status_line(const PlannedRun& run, double elapsed_s) const {
+    double left_s = 0;
+    bool is_known = true;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+        if (!done_[i] && runs_[i].skipped.empty() && runs_[i].position >= run.position) {
+            const auto wall_s = ledger_.wall_s(runs_[i]);
+            is_known = is_known && wall_s;
+            left_s += wall_s.value_or(0);
+        }
+    }
+    std::string line = fmt::format("[{}/{}] {}: {}", run.position, runs_.size(), describe(run),
+                                   report::duration_text(elapsed_s));
+    if (is_known) {
+        line += fmt::format(", about {} left", report::duration_text(std::max(0.0, left_s - elapsed_s)));
+    }
+    return ledger_.has_energy() ? line + ", " + energy_so_far() : line;
+}
+
+void Runner::take_signal(const siginfo_t& info, const launch::Process* process) {
+    if (info.si_signo == SIGCHLD) {
+        return;
+    }
+    stop_signal_ = info.si_signo;
+    // The terminal signals the whole foreground group, the run included: only others' signals are passed on.
+    if (process != nullptr && info.si_code != SI_KERNEL) {
+        process->send(info.si_signo);
+    }
+}
+
+Runner::Ending Runner::wait_for(launch::Process& process, const PlannedRun& run) {
+    const auto start = SteadyClock::now();
+    const auto timeout_s = study_.timeout_s;
+    Ending ending;
+    int last_sent = 0;
+    while (!process.status()) {
+        if (progress_.is_live()) {
+            progress_.live(status_line(run, seconds_since(start)));
+        }
+        if (const auto info = gate_.wait(tick)) {
+            take_signal(*info, &process);
+        }
+        const double over_s = timeout_s ? seconds_since(start) - *timeout_s : -1;
+        if (over_s >= 0 && last_sent == 0) {
+            ending.reason = fmt::format("ended after timeout_s = {}", csv::text(*timeout_s));
+            last_sent = SIGTERM;
+            process.send(SIGTERM);
+        } else if (over_s >= std::chrono::duration<double>(kill_after).count() && last_sent == SIGTERM) {
+            last_sent = SIGKILL;
+            process.send(SIGKILL);
+        }
+    }
+    // A signal that came with the end of this run must not be taken for one during the next.
+    while (const auto info = gate_.wait(0ms)) {
+        take_signal(*info, nullptr);
+    }
+    ending.status = *process.status();
+    return ending;
+}
+
+Runner::Ending Runner::execute(const PlannedRun& run, const fs::path& log) {
+    launch::Invocation meter = invocation(run);
+    std::optional<TemporaryFolder> folder;
+    if (study_.simulation) {
+        const Simulation& simulation = *study_.simulation;
+        folder.emplace();
+        const std::string state = (folder->path() / "gpus").string();
+        launch::Invocation create{{launch::find_program("joulemark-sim")->string(), "create", state,
+                                   "--accelerator", simulation.accelerator, "--gpus",
+                                   std::to_string(run.gpus), "--clock", "virtual", "--seed",
+                                   std::to_string(simulation_seed(simulation, run.id))}};
+        if (simulation.counter_latency_ms > 0) {
+            create.command.insert(create.command.end(),
+                                  {"--counter-latency-ms", csv::text(simulation.counter_latency_ms)});
+        }
+        launch::Process process(create, log, gate_);
+        if (const Ending ending = wait_for(process, run); ending.status != 0) {
+            return ending;
+        }
+        meter.environment["JOULEMARK_SIM"] = state;
+        meter.environment["JOULEMARK_NVML"] = launch::simulated_nvml()->string();
+    }
+    launch::Process process(meter, log, gate_);
+    return wait_for(process, run);
+}
+
+void Runner::attempt(const PlannedRun& run) {
+    const fs::path log = directory_ / "logs" / (run.id + ".log");
+    supersede(directory_, run.id);
+    fs::remove(log);
+    const auto start = SteadyClock::now();
+    const Ending ending = execute(run, log);
+    const double wall_s = seconds_since(start);
+    if (stop_signal_ != 0) {
+        return;
+    }
+    const std::string title = fmt::format("[{}/{}] {}", run.position, runs_.size(), run.id);
+    const RunState state = run_state(directory_, run.id);
+    if (state.kind == RunState::Kind::done) {
+        const auto energy_j = site_.energy_j(directory_ / "runs" / run.id);
+        done_[static_cast<std::size_t>(run.position) - 1] = true;
+        ledger_.add(run, energy_j, wall_s);
+        progress_.say(fmt::format("{}: {}{}", title, report::duration_text(wall_s),
+                                  energy_j ? ", " + report::energy_text(*energy_j) : ""));
+        return;
+    }
+    std::string reason = ending.reason.empty() ? last_complaint(log) : ending.reason;
+    // The meter refused the level, not permitted (3) or out of the device's range (2), before it began the
+    // run.
+    const bool is_refusal = ending.status == static_cast<int>(ExitCode::environment) ||
+                            ending.status == static_cast<int>(ExitCode::bad_input);
+    if (is_refusal && state.kind == RunState::Kind::absent && sets_controls(run) && !reason.empty()) {
+        refused_[configuration_key(run)] = reason;
+        runs_[static_cast<std::size_t>(run.position) - 1].skipped = reason;
+        progress_.warn(fmt::format("{}: skipped: {}", title, reason));
+        return;
+    }
+    ++failed_;
+    ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
+    if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
+        reason = fmt::format("exit status {}", state.exit_status);
+    } else if (reason.empty()) {
+        reason = fmt::format("exit status {}, without a complete record", ending.status);
+    }
+    progress_.warn(fmt::format("{}: failed: {}; its output is in {}", title, reason, log.string()));
+}
+
+void Runner::cool_down() {
+    if (!study_.cooldown_c || study_.simulation) {
+        return;
+    }
+    const auto start = SteadyClock::now();
+    for (auto hottest_c = site_.hottest_gpu_c();
+         hottest_c && *hottest_c > *study_.cooldown_c && stop_signal_ == 0;
+         hottest_c = site_.hottest_gpu_c()) {
+        if (SteadyClock::now() - start > longest_cooldown) {
+            progress_.warn(
+                fmt::format("joulemark: the GPU stays at {:.0f} C, above cooldown_c = {}: going on",
+                            *hottest_c, csv::text(*study_.cooldown_c)));
+            return;
+        }
+        progress_.live(fmt::format("cooling down: {:.0f} C, waiting for {} C", *hottest_c,
+                                   csv::text(*study_.cooldown_c)));
+        if (const auto info = gate_.wait(tick)) {
+            take_signal(*info, nullptr);
+        }
+    }
+}
+
+bool Runner::exceeds_budget(const PlannedRun& run) {
+    if (!options_.budget_j) {
+        return false;
+    }
+    const auto estimate = ledger_.estimate(run);
+    const double next_j = estimate ? estimate->energy_j : 0;
+    if (ledger_.energy_j() + next_j <= *options_.budget_j) {
+        return false;
+    }
+    progress_.warn(
+        fmt::format("joulemark: stopped before {}: {} are used, it would take about {} ({}), and the budget "
+                    "is {}",
+                    run.id, report::energy_text(ledger_.energy_j()), report::energy_text(next_j),
+                    estimate ? estimate->source : "no estimate", report::energy_text(*options_.budget_j)));
+    return true;
+}
+
+void Runner::account_finished() {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+        if (run_state(directory_, runs_[i].id).kind == RunState::Kind::done) {
+            done_[i] = true;
+            // Energies are only read where they matter: it takes a pass over the samples.
+            ledger_.add(runs_[i],
+                        options_.budget_j ? site_.energy_j(directory_ / "runs" / runs_[i].id) : std::nullopt,
+                        std::nullopt);
+        }
+    }
+}
+
+int Runner::summary() {
+    const auto done = std::ranges::count(done_, true);
+    const auto skipped =
+        std::ranges::count_if(runs_, [](const PlannedRun& run) { return !run.skipped.empty(); });
+    const auto total = static_cast<std::ptrdiff_t>(runs_.size());
+    const std::string again =
+        fmt::format("joulemark sweep {} -o {}", study_.file.string(), options_.directory.string());
+    std::string line = fmt::format("study {}: {} of {} runs done", study_.name, done, total);
+    line += skipped > 0 ? fmt::format(", {} skipped", skipped) : "";
+    line += failed_ > 0 ? fmt::format(", {} failed", failed_) : "";
+    line += ledger_.has_energy() ? ", " + energy_so_far() : "";
+    if (stop_signal_ != 0) {
+        progress_.warn(fmt::format("{}; stopped by signal {}, go on with: {}", line, stop_signal_, again));
+        return 128 + stop_signal_;
+    }
+    if (failed_ > 0 || over_budget_) {
+        progress_.warn(fmt::format("{}; repeat what is missing with: {}", line, again));
+        return static_cast<int>(ExitCode::environment);
+    }
+    if (done == 0) {
+        progress_.warn(fmt::format("{}: there is nothing to analyse", line));
+        return static_cast<int>(ExitCode::environment);
+    }
+    progress_.say(fmt::format("{}; next: joulemark analyze {}", line, options_.directory.string()));
+    return 0;
+}
+
+int Runner::run() {
+    check_before_start();
+    runs_ = plan(study_, site_.limits);
+    files::make_directories(directory_ / "logs");
+    const auto lock = lock_directory(directory_, progress_);
+    continue_plan(directory_, study_, runs_);
+    write_plan(directory_, study_, runs_);
+    done_.assign(runs_.size(), false);
+    account_finished();
+    for (std::size_t i = 0; i < runs_.size() && stop_signal_ == 0; ++i) {
+        PlannedRun& run = runs_[i];
+        if (done_[i]) {
+            continue;
+        }
+        if (!run.skipped.empty()) {
+            progress_.say(
+                fmt::format("[{}/{}] {}: skipped: {}", run.position, runs_.size(), run.id, run.skipped));
+            continue;
+        }
+        if (const auto refused = refused_.find(configuration_key(run)); refused != refused_.end()) {
+            run.skipped = refused->second;
+            continue;
+        }
+        over_budget_ = exceeds_budget(run);
+        if (over_budget_) {
+            break;
+        }
+        cool_down();
+        if (stop_signal_ == 0) {
+            attempt(run);
+        }
+    }
+    write_plan(directory_, study_, runs_);
+    return summary();
+}
+
+}  // namespace
+
+int sweep(const Study& study, const Site& site, const SweepOptions& options) {
+    return Runner(study, site, options).run();
+}
+
+}  // namespace joulemark::study

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "launch/launcher.h"
+#include "study/design.h"
+
+namespace joulemark::study {
+
+/// What the runner knows of the machine it runs on.
+struct Site {
+    std::filesystem::path joulemark;  ///< the program whose `run` meters each run
+    Limits limits;
+    std::optional<int> gpus_per_node;  ///< of this machine, for a Slurm study that does not say; nothing without GPUs
+    launch::Job job;  ///< slots, root and visible GPUs; the rest comes from each run
+    /// Temperature of the hottest GPU the study may use; nothing without one.
+    std::function<std::optional<double>()> hottest_gpu_c;
+    /// Measured energy of a run, from its folder; nothing where none was measured.
+    std::function<std::optional<double>(const std::filesystem::path& run_folder)> energy_j;
+};
+
+struct SweepOptions {
+    std::filesystem::path directory;
+    std::optional<double> budget_j;
+    bool quiet = false;
+};
+
+/// Makes the runs that DIR does not hold yet, one after the other, each as `joulemark run` in a process of
+/// its own. Progress is what the run folders say (run_state.h), so an interrupted sweep goes on where it
+/// stopped; an attempt that was cut or failed is moved away and repeated.
+///
+/// Exit status: 0 when every planned run is done or skipped with a reason (and at least one is done), 3 when
+/// some failed or the budget ended the sweep, 128+n after signal n. Throws bad_input and environment_error
+/// before the first run: a changed study, a missing program or data set, a second sweep in the same
+/// directory.
+int sweep(const Study& study, const Site& site, const SweepOptions& options);
+
+}  // namespace joulemark::study

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meter/election.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/files.h"
+#include "meter/marker_socket.h"
+#include "fakes.h"
+
+namespace joulemark::meter {
+namespace {
+
+class ElectionTest : public testing::Test {
+  protected:
+    auto hold(const std::string& key = "job") const { return Election::hold(folder_.path(), key); }
+    const TemporaryFolder folder_;
+    MonotonicClock clock_;
+};
+
+TEST_F(ElectionTest, OneMetersAndTheOthersLearnWhere) {
+    const MarkerSocket socket(folder_.path(), clock_, [](Message, std::int64_t) {});
+    auto first = hold();
+    ASSERT_TRUE(std::holds_alternative<Election::Sampler>(first));
+    auto& sampler = std::get<Election::Sampler>(first);
+    std::atomic<int> members = 0;
+    std::atomic<bool> leave = false;
+    std::vector<std::jthread> others;
+    for (int i = 0; i < 7; ++i) {
+        others.emplace_back([&] {
+            const auto role = hold();
+            ASSERT_TRUE(std::holds_alternative<Election::Member>(role));
+            EXPECT_EQ(std::get<Election::Member>(role).socket_path, socket.path());
+            ++members;
+            leave.wait(false);
+        });
+    }
+    sampler.announce(socket.path());
+    while (members < 7) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(sampler.others_done(7));
+    leave = true;
+    leave.notify_all();
+    others.clear();
+    EXPECT_TRUE(sampler.others_done(7));
+    EXPECT_FALSE(sampler.others_done(8)) << "one has not come yet";
+}
+
+TEST_F(ElectionTest, OtherJobsHaveTheirOwn) {
+    const auto one = hold("job1");
+    const auto two = hold("job2");
+    EXPECT_TRUE(std::holds_alternative<Election::Sampler>(one));
+    EXPECT_TRUE(std::holds_alternative<Election::Sampler>(two));
+}
+
+TEST_F(ElectionTest, FilesThatACrashLeftBehindBlockNobody) {
+    std::string base;
+    {
+        const auto role = hold();
+        for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+            if (entry.path().extension() == ".lock") {
+                base = entry.path();
+            }
+        }
+    }
+    ASSERT_FALSE(base.empty());
+    EXPECT_FALSE(std::filesystem::exists(base)) << "removed in the end";
+    files::write_atomically(base, "/nonexistent/joulemark.sock");
+    EXPECT_TRUE(std::holds_alternative<Election::Sampler>(hold()));
+}
+
+TEST_F(ElectionTest, TheNextSamplerTakesOverAtOnce) {
+    {
+        const auto role = hold();
+        ASSERT_TRUE(std::holds_alternative<Election::Sampler>(role));
+    }
+    EXPECT_TRUE(std::holds_alternative<Election::Sampler>(hold()));
+}
+
+}  // namespace
+}  // namespace joulemark::meter

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meter/summary.h"
+
+#include <gmock/gmock.h>
+
+#include "fakes.h"
+
+namespace joulemark::meter {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+SummaryInput input() {
+    SummaryInput input;
+    input.run = "train";
+    input.folder = "results/runs/train/host";
+    input.command_s = 10;
+    return input;
+}
+
+Totals::Entry entry(std::string device, std::string component, std::string method, std::optional<double> counter,
+                    std::optional<double> integrated) {
+    Totals::Entry entry{.device = std::move(device), .component = std::move(component)};
+    entry.method = std::move(method);
+    entry.counter_j = counter;
+    entry.integrated_j = integrated;
+    return entry;
+}
+
+TEST(Summary, TellsWhatTheTotalContainsAndLacks) {
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "counter", 2000, 1900), entry("gpu1", "gpu", "counter", 2000, 1900),
+                   entry("cpu0", "cpu", "counter", 500, {})};
+    in.epochs = {.count = 2, .seconds = 8};
+    sensors::Machine machine;
+    sensors::SensorReport closed{};
+    closed.quantity = "energy";
+    closed.scope = "dram";
+    closed.status = "unavailable";
+    closed.reason = "no DRAM domain";
+    machine.reports = {closed};
+    const std::string text = summary(in, machine);
+    EXPECT_THAT(text, HasSubstr("train: 10.00 s, exit status 0"));
+    EXPECT_THAT(text, HasSubstr("GPU      1.111 Wh   counter (integrated power 1.056 Wh, -5.0 %), mean 200.0 W per GPU (2 GPUs)"));
+    EXPECT_THAT(text, HasSubstr("CPU      500.0 J    counter, mean 50.00 W"));
+    EXPECT_THAT(text, HasSubstr("total    1.250 Wh   GPU + CPU"));
+    EXPECT_THAT(text, HasSubstr("lacks    DRAM (no DRAM domain)"));
+    EXPECT_THAT(text, HasSubstr("epochs   2, mean 4.000 s"));
+    EXPECT_THAT(text, Not(HasSubstr("simulated")));
+}
+
+TEST(Summary, WithoutSensorsThereIsNoEnergyAndAReason) {
+    sensors::Machine machine;
+    sensors::SensorReport missing{};
+    missing.quantity = "power";
+    missing.scope = "gpu board";
+    missing.status = "unavailable";
+    missing.reason = "no NVIDIA driver";
+    machine.reports = {missing};
+    const std::string text = summary(input(), machine);
+    EXPECT_THAT(text, HasSubstr("lacks    GPU (no NVIDIA driver), CPU, DRAM"));
+    EXPECT_THAT(text, Not(HasSubstr(" J")));
+}
+
+TEST(Summary, SaysSimulatedAndEstimated) {
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "simulated", 2000, {}), entry("cpu", "cpu", "estimated", {}, 500)};
+    sensors::Machine machine;
+    machine.simulated = true;
+    const std::string text = summary(in, machine);
+    EXPECT_THAT(text, HasSubstr("simulated, counter"));
+    EXPECT_THAT(text, HasSubstr("estimated, integrated power"));
+}
+
+TEST(Summary, NamesTheSignalAndWhatWasLost) {
+    auto in = input();
+    in.end.signal = 9;
+    in.counts = {.rows = 10, .lost = 3};
+    const std::string text = summary(in, {});
+    EXPECT_THAT(text, HasSubstr("ended by signal 9"));
+    EXPECT_THAT(text, HasSubstr("3 of 10 rows lost"));
+}
+
+}  // namespace
+}  // namespace joulemark::meter

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Source::read runs in the sampling loop: it must not allocate. A binary of its own, since it replaces operator new.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "sensors/fake_nvml.h"
+#include "sensors/fixture.h"
+#include "sensors/nvml_backend.h"
+
+namespace {
+std::atomic<long> allocations{0};
+}  // namespace
+
+void* operator new(std::size_t size) {
+    ++allocations;
+    if (void* memory = std::malloc(size)) {
+        return memory;
+    }
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace joulemark::sensors {
+namespace {
+
+long allocations_of(Source& source) {
+    std::vector<double> values(source.info().metrics.size());
+    const long before = allocations;
+    for (int i = 0; i < 100; ++i) {
+        source.read(values);
+    }
+    return allocations - before;
+}
+
+void expect_none(const Machine& machine) {
+    ASSERT_FALSE(machine.sources.empty());
+    for (const auto& source : machine.sources) {
+        EXPECT_EQ(allocations_of(*source), 0) << source->info().name << " " << source->info().device;
+    }
+}
+
+TEST(Allocation, is_counted) {
+    const long before = allocations;
+    ::operator delete(::operator new(1));  // called by name, so that the compiler may not leave it out
+    EXPECT_EQ(allocations - before, 1);
+}
+
+TEST(Allocation, none_in_any_read_below_a_tree) {
+    expect_none(discover({}, FixtureTree("intel_2_sockets"), {}));
+    expect_none(discover({.root = "/", .estimate_cpu = true, .all_devices = false}, FixtureTree("virtual_machine"),
+                         {{"JOULEMARK_CPU_RATED_W", "100"}}));
+}
+
+TEST(Allocation, none_in_any_read_of_a_gpu) {
+    FakeGpu gpu;
+    const nvml::api::Table table = fake_table();
+    Machine machine;
+    machine.clock = std::make_shared<MonotonicClock>();
+    const Options options;
+    const FileTree files("/nonexistent");
+    const Environment environment;
+    Discovery discovery{options, files, environment, machine};
+    const std::vector<nvml::Device> gpus{{&table, gpu.handle(), 0}};
+    add_nvml_gpus(discovery, gpus, {}, false);
+    expect_none(machine);
+    gpu.fails["power"] = nvml::api::error_gpu_is_lost;
+    gpu.fails["energy"] = nvml::api::error_gpu_is_lost;
+    expect_none(machine);
+}
+
+}  // namespace
+}  // namespace joulemark::sensors
