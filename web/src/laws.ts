@@ -57,7 +57,7 @@ export function formula(law: Law): Child[] {
   const x = h("i", null, symbolOf(law.factor));
   if (!p || !law.form) return [noLaw(law)];
   const own = forms[law.form];
-  const left = law.response === "epoch_time_s" ? "T" : law.response.startsWith("energy") ? "E" : quantity(law.response).label;
+  const left = law.response === "epoch_time_s" ? "T" : law.response.includes("energy") ? "E" : quantity(law.response).label;
   return own ? [h("i", null, left), " = ", ...own.text(p, x)] : [law.form.replaceAll("_", " ")];
 }
 

@@ -67,7 +67,7 @@ export function measured(report: Report): Child[] {
     ] }),
     componentTable(report),
     coverage.length === 0 ? h("p", { class: "absent-note" }, "The analysis gives no coverage: how much of each window the samples cover is not known.")
-      : table(report, { id: "coverage-table", title: "Coverage", rows: coverage, columns: columnsOf(coverage), pageSize: 12, note: ["The share of each window that lies inside the sampled, gap-free part of the power series, and the hosts that delivered."] }),
+      : table(report, { id: "coverage-table", title: "Coverage", rows: [...coverage].sort((a, b) => Number(a.covered_pct ?? 101) - Number(b.covered_pct ?? 101)), columns: columnsOf(coverage), pageSize: 8, note: ["The share of each run that lies inside the sampled, gap-free part of its power series; the least covered first."] }),
     omitted.length === 0 ? null : h("ul", null, ...omitted.map((entry) => h("li", null, h("strong", null, "Left out of this file: "), entry.what, ": ", entry.reason))),
   ];
   return parts.filter((part) => part !== null);

@@ -87,7 +87,7 @@ export function paragraph(report: Report): HTMLElement {
     const front = costs(groups[0].setups).rows.filter((row) => row.front).sort((a, b) => a.time - b.time);
     if (front.length > 1) {
       const [fastest, frugal] = [front[0], front[front.length - 1]];
-      parts.push(`Between the means, the most frugal configuration (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)} than the fastest (${setupLabel(report, fastest.setup.factors)}). `);
+      parts.push(`Compared with the fastest configuration (${setupLabel(report, fastest.setup.factors)}), the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)}, mean against mean. `);
     }
   }
   return h("p", { class: "lead" }, ...parts);

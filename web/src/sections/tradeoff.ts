@@ -57,7 +57,7 @@ export function tradeOff(report: Report): HTMLElement[] {
     const [logX, logY] = [log(rows.map((row) => row.time)), log(rows.map((row) => row.energy))];
     const [fastest, frugal] = [front[0], front[front.length - 1]];
     const sentence = fastest === frugal ? `One configuration is both fastest and most frugal: ${setupLabel(report, fastest.setup.factors)}. `
-      : `Between the means, the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)} than the fastest (${setupLabel(report, fastest.setup.factors)}). `;
+      : `Compared with the fastest (${setupLabel(report, fastest.setup.factors)}), the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)}, mean against mean. `;
     return [figure(report, {
       id: `figure-trade-off-${index}`, wide: true, title: `Time against energy${name ? `, ${name}` : ""}`,
       marks: union(setups.map((setup) => setup.marks)),
