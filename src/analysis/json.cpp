@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "analysis/energy.h"
+
+namespace joulemark::analysis {
+namespace {
+
+using nlohmann::json;
+
+/// JSON knows no infinity; an open end of an interval is null.
+json finite(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+json maybe(const Value& value) { return value ? finite(*value) : json(nullptr); }
+
+json interval(const std::optional<stats::Interval>& ci) {
+    return ci ? json{finite(ci->low), finite(ci->high)} : json(nullptr);
+}
+
+json estimate(const stats::Estimate& value) {
+    return {{"value", finite(value.value)}, {"ci95", interval(value.ci95)}};
+}
+
+json warnings_json(const std::vector<Warning>& warnings) {
+    json list = json::array();
+    for (const Warning& warning : warnings) {
+        list.push_back({{"code", warning.code}, {"text", warning.text}});
+    }
+    return list;
+}
+
+json run_json(const RunMetrics& run) {
+    json entry{{"run", run.run},
+               {"status", run.status},
+               {"factors", run.factors},
+               {"hosts", run.hosts},
+               {"missing_hosts", run.missing_hosts},
+               {"energy_by_component_j", run.energy_by_component_j},
+               {"energy_by_node_j", run.energy_by_node_j},
+               {"epochs", run.epochs},
+               {"simulated", run.simulated},
+               {"estimated", run.estimated},
+               {"provenance", run.provenance},
+               {"warnings", warnings_json(run.warnings)}};
+    for (const MetricField& field : metric_fields()) {
+        entry[std::string(field.name)] = maybe(run.*field.value);
+    }
+    entry["quality"] = run.quality ? json{{"name", run.quality->name},
+                                          {"value", finite(run.quality->value)},
+                                          {"direction", run.quality->direction}}
+                                   : json(nullptr);
+    return entry;
+}
+
+json configuration_json(const Configuration& configuration) {
+    json names = json::array();
+    for (const RunMetrics* run : configuration.runs) {
+        names.push_back(run->run);
+    }
+    json entry{{"factors", configuration.factors},
+               {"n", configuration.runs.size()},
+               {"preliminary", configuration.preliminary()},
+               {"runs", names}};
+    for (const auto& [name, summary] : configuration.metrics) {
+        entry[name] = {{"mean", finite(summary.mean)},
+                       {"sd", maybe(summary.sd)},
+                       {"ci95", interval(summary.ci95)},
+                       {"n", summary.n}};
+    }
+    return entry;
+}
+
+json law_json(const Law& law) {
+    json entry{{"response", law.response}, {"factor", law.factor},     {"scaling", law.scaling},
+               {"group", law.group},       {"form", nullptr},          {"parameters", json::object()},
+               {"n_levels", law.n_levels}, {"n_runs", law.n_runs},     {"r2", nullptr},
+               {"aicc", nullptr},          {"loo_rmse", nullptr},      {"selected", law.selected},
+               {"reason", law.reason}};
+    if (!law.fit) {
+        return entry;
+    }
+    const stats::FormInfo& form = stats::info(law.fit->form);
+    entry["form"] = form.id;
+    entry["formula"] = form.formula;
+    for (std::size_t i = 0; i < form.parameters.size(); ++i) {
+        entry["parameters"][std::string(form.parameters[i])] = estimate(law.fit->parameters[i]);
+    }
+    entry["r2"] = finite(law.fit->r2);
+    entry["aicc"] = maybe(law.fit->aicc);
+    entry["loo_rmse"] = maybe(law.fit->loo_rmse);
+    return entry;
+}
+
+json scaling_json(const ScalingTable& table) {
+    json rows = json::array();
+    for (const auto& row : table.rows) {
+        rows.push_back({{"gpus", row.gpus},
+                        {"epoch_time_s", row.epoch_time_s},
+                        {"speed_up", row.speed_up},
+                        {"efficiency", row.efficiency},
+                        {"epoch_energy_j", maybe(row.epoch_energy_j)},
+                        {"energy_ratio", maybe(row.energy_ratio)},
+                        {"preliminary", row.preliminary}});
+    }
+    return {{"scaling", table.scaling},
+            {"group", table.group},
+            {"baseline", {{"gpus", table.baseline_gpus}}},
+            {"rows", rows}};
+}
+
+json lines_json(const std::vector<EnergyLine>& lines, const char* slope_name) {
+    json list = json::array();
+    for (const EnergyLine& line : lines) {
+        list.push_back({{"group", line.group},
+                        {"pooled", line.pooled},
+                        {slope_name, estimate(line.slope)},
+                        {"intercept_kwh", finite(line.intercept.value)},
+                        {"intercept_ci95", interval(line.intercept.ci95)},
+                        {"weighted", line.weighted_slope ? estimate(*line.weighted_slope) : json(nullptr)},
+                        {"r2", finite(line.r2)},
+                        {"n", line.n},
+                        {"n_runs", line.n_runs}});
+    }
+    return list;
+}
+
+void append_regions(json& list, const RunMetrics& run) {
+    for (const RegionMetrics& region : run.regions) {
+        list.push_back({{"run", run.run},
+                        {"host", region.host},
+                        {"name", region.name},
+                        {"index", region.index},
+                        {"start_ns", region.start_ns},
+                        {"end_ns", region.end_ns},
+                        {"open", region.open},
+                        {"samples", maybe(region.samples)},
+                        {"updates", maybe(region.updates)},
+                        {"tokens", maybe(region.tokens)},
+                        {"loss", maybe(region.loss)},
+                        {"energy_counter_j", maybe(region.energy_counter_j)},
+                        {"energy_integrated_j", maybe(region.energy_integrated_j)},
+                        {"energy_j", maybe(region.energy_j)},
+                        {"energy_bound_j", maybe(region.energy_bound_j)},
+                        {"mean_power_w", maybe(region.mean_power_w)},
+                        {"gpu_memory_util_pct", maybe(region.gpu_memory_util_pct)},
+                        {"gpu_busy_pct", maybe(region.gpu_busy_pct)},
+                        {"sm_util_pct", maybe(region.sm_util_pct)},
+                        {"provenance", {{"method", region.method}}}});
+    }
+}
+
+template <typename Item>
+json list_of(const std::vector<Item>& items, json (*convert)(const Item&)) {
+    json list = json::array();
+    for (const Item& item : items) {
+        list.push_back(convert(item));
+    }
+    return list;
+}
+
+}  // namespace
+
+json to_json(const Model& model) {
+    json regions = json::array();
+    json coverage = json::array();
+    for (const RunMetrics& run : model.runs) {
+        append_regions(regions, run);
+        for (const Coverage& entry : run.coverage) {
+            coverage.push_back({{"run", entry.run},
+                                {"host", entry.host},
+                                {"component", entry.component},
+                                {"device", entry.device},
+                                {"covered_pct", finite(entry.covered_pct)}});
+        }
+    }
+    return {{"schema", 1},
+            {"runs", list_of(model.runs, run_json)},
+            {"configurations", list_of(model.configurations, configuration_json)},
+            {"laws", list_of(model.laws, law_json)},
+            {"scaling", list_of(model.scaling, scaling_json)},
+            {"energy_per_gpu_hour", lines_json(model.energy_per_gpu_hour, "slope_kwh")},
+            {"energy_per_gpu_hour_identity", energy_per_gpu_hour_identity},
+            {"energy_per_sample", lines_json(model.energy_per_sample, "slope_wh")},
+            {"regressions", json::array()},
+            {"sensitivity", json::array()},
+            {"regions", regions},
+            {"coverage", coverage},
+            {"warnings", warnings_json(model.warnings)}};
+}
+
+}  // namespace joulemark::analysis

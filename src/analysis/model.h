@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "stats/law.h"
+#include "stats/summary.h"
+
+/// What `joulemark analyze` finds. Absent is std::nullopt, never 0; the reason stands in a warning or in the
+/// provenance. Units are in the names.
+namespace joulemark::analysis {
+
+using Value = std::optional<double>;
+
+struct Warning {
+    std::string code;  ///< stable, for scripts: "preliminary", "coverage", ...
+    std::string text;  ///< what it is, where, and what to do about it
+};
+
+struct Quality {
+    std::string name, direction;  ///< direction: "lower" or "higher" is better
+    double value = 0;
+};
+
+/// How much of a window the samples of the least covered device of a component cover.
+struct Coverage {
+    std::string run, host, component, device;
+    double covered_pct = 0;
+};
+
+/// One region on one host, its devices added up.
+struct RegionMetrics {
+    std::string host, name;
+    std::int64_t index = 0, start_ns = 0, end_ns = 0;
+    bool open = false;
+    Value samples, updates, tokens, loss;
+    Value energy_counter_j, energy_integrated_j, energy_j, energy_bound_j;
+    Value mean_power_w, gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;
+    std::string method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
+};
+
+/// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
+/// window, which gpu_hours counts too.
+struct RunMetrics {
+    std::string run, status, study;
+    std::optional<std::int64_t> position;  ///< in the order of the study
+    nlohmann::json factors = nlohmann::json::object();
+    std::vector<std::string> hosts, missing_hosts;
+    bool simulated = false, estimated = false, imported = false;
+    bool global_batch_stated = false;  ///< the study varies the global batch, local batches follow
+
+    Value wall_time_s, training_speed_s, epoch_time_s, samples_per_s;
+    Value energy_j, epoch_energy_j, energy_counter_j, energy_integrated_j, energy_protocol_j;
+    Value joule_per_sample, joule_per_token, samples_per_j;
+    Value gpu_hours, energy_per_gpu_hour_kwh, mean_power_w;
+    Value samples_per_gpu_hour, updates_per_gpu_hour;
+    Value gpu_memory_util_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, throttled_pct, sm_clock_mhz;
+    std::map<std::string, double> energy_by_component_j, energy_by_node_j;
+    Value max_gpu_power_w;      ///< of any GPU: tells whether a cap was ever reached
+    std::optional<Quality> quality;
+    std::string train_seed;     ///< "" when the program did not tell it
+    std::vector<std::string> components;  ///< that energy_j adds up
+    std::size_t epochs = 0, epochs_timed = 0;  ///< closed epochs; those behind epoch_time_s
+
+    nlohmann::json provenance = nlohmann::json::object();
+    std::vector<Coverage> coverage;
+    std::vector<RegionMetrics> regions;
+    std::vector<Warning> warnings;  ///< about this run
+
+    bool usable() const { return status == "ok"; }
+};
+
+/// Every number of a run that is printed and summarised over repeats: a new one is a row of this table.
+struct MetricField {
+    std::string_view name;
+    Value RunMetrics::*value;
+};
+std::span<const MetricField> metric_fields();
+/// The field of that name; precondition: it is in the table.
+Value RunMetrics::*metric_field(std::string_view name);
+
+/// The repeats of one configuration: usable runs with equal factors.
+struct Configuration {
+    nlohmann::json factors = nlohmann::json::object();
+    std::vector<const RunMetrics*> runs;
+    std::map<std::string, stats::Summary, std::less<>> metrics;  ///< by MetricField::name; absent: not measured
+
+    bool preliminary() const { return runs.size() == 1; }
+    Value number(std::string_view factor) const;  ///< a numeric factor
+    Value mean(std::string_view metric) const;
+    /// The runs' values of a metric.
+    std::vector<double> values(std::string_view metric) const;
+};
+
+/// A fitted form for one response over one factor, or why there is none (form empty).
+struct Law {
+    std::string response, factor;
+    std::string scaling;  ///< over gpus: "strong" (global batch fixed), "weak" (local batch fixed), "" else
+    nlohmann::json group = nlohmann::json::object();  ///< the factors that stay constant
+    std::optional<stats::LawFit> fit;
+    std::size_t n_levels = 0, n_runs = 0;
+    bool selected = false;
+    std::string reason;  ///< why selected, or why there is no law
+};
+
+/// Speed-up against the smallest configuration of a series over gpus.
+struct ScalingTable {
+    std::string scaling;
+    nlohmann::json group = nlohmann::json::object();
+    double baseline_gpus = 0;
+    struct Row {
+        double gpus = 0;
+        double epoch_time_s = 0, speed_up = 0, efficiency = 0;
+        Value epoch_energy_j, energy_ratio;
+        bool preliminary = false;
+    };
+    std::vector<Row> rows;
+};
+
+/// Total energy over GPU hours, or over samples of the data set: ordinary least squares with intercept on
+/// configurations, and the same weighted for relative errors beside it.
+struct EnergyLine {
+    nlohmann::json group = nlohmann::json::object();
+    bool pooled = false;
+    stats::Estimate slope;           ///< kWh per GPU hour, or Wh per sample
+    stats::Estimate intercept;       ///< kWh
+    double r2 = 0;
+    std::optional<stats::Estimate> weighted_slope;
+    std::size_t n = 0, n_runs = 0;
+};
+
+struct Model {
+    std::vector<RunMetrics> runs;
+    std::vector<Configuration> configurations;
+    std::vector<Law> laws;
+    std::vector<ScalingTable> scaling;
+    std::vector<EnergyLine> energy_per_gpu_hour, energy_per_sample;
+    std::vector<Warning> warnings;
+
+    Model() = default;
+    Model(Model&&) = default;  // configurations point into runs: moving keeps them valid, copying would not
+    Model& operator=(Model&&) = default;
+};
+
+}  // namespace joulemark::analysis

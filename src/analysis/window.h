@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/model.h"
+#include "store/model.h"
+
+namespace joulemark::analysis {
+
+/// What a host's run.json says about its devices, as far as sums need it.
+struct HostInventory {
+    explicit HostInventory(const nlohmann::json& run_json);
+
+    std::set<std::string> gpus;            ///< device ids
+    std::set<std::string> energy_devices;  ///< devices with a source of energy or power
+    bool module_scope = false;  ///< a GPU counter that contains the node's CPU and memory (Grace-Hopper)
+};
+
+/// Devices over one window, or the same window of several hosts, added up so that each joule counts once:
+/// a node's wall meter contains its parts and is kept apart, a module's counter contains CPU and memory.
+class WindowSum {
+  public:
+    void add(const std::vector<store::DeviceMetrics>& devices, const HostInventory& inventory);
+
+    /// Energy of all measured components; absent when a component was measured on some of its devices only.
+    Value energy_j() const;
+    Value energy_bound_j() const;
+    /// Each method over the devices that have both counter and integral, so that the three are comparable;
+    /// where no device has both, over the devices that have it.
+    Value energy_counter_j() const { return both_.counter ? both_.counter : any_.counter; }
+    Value energy_integrated_j() const { return both_.counter ? both_.integrated : any_.integrated; }
+    Value energy_protocol_j() const { return both_.counter ? both_.protocol : any_.protocol; }
+    /// Sums per component, also of those that energy_j leaves out.
+    const std::map<std::string, double>& by_component() const { return by_component_; }
+    /// Names of the components that energy_j adds up, and whether one was only partly measured.
+    std::vector<std::string> contained() const;
+    std::vector<std::string> partly_measured() const;
+    std::string method() const;
+
+    Value gpu_memory_util_pct() const { return memory_.mean(); }
+    Value gpu_memory_busy_pct() const { return memory_busy_.mean(); }
+    Value gpu_busy_pct() const { return busy_.mean(); }
+    Value sm_util_pct() const { return sm_.mean(); }
+    Value throttled_pct() const { return throttled_.mean(); }
+    Value sm_clock_mhz() const { return clock_.mean(); }
+    Value max_gpu_power_w() const { return max_gpu_power_; }
+    bool simulated() const { return simulated_; }
+
+  private:
+    /// Mean over devices.
+    struct Average {
+        double sum = 0;
+        int n = 0;
+        void add(const Value& value);
+        Value mean() const { return n > 0 ? Value(sum / n) : std::nullopt; }
+    };
+    struct SideBySide {
+        Value counter, integrated, protocol;
+    };
+    bool counts(const std::string& component) const;
+
+    std::map<std::string, double> by_component_;
+    std::map<std::string, int> lacking_;  ///< devices of a component without energy
+    std::map<std::string, double> bounds_;
+    std::map<std::string, std::set<std::string>> methods_;
+    SideBySide both_, any_;
+    Value max_gpu_power_;
+    Average memory_, memory_busy_, busy_, sm_, throttled_, clock_;
+    bool module_scope_ = false, simulated_ = false;
+};
+
+}  // namespace joulemark::analysis

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "core/error.h"
+#include "stats/estimate.h"
+#include "stats/levels.h"
+
+namespace joulemark::stats {
+
+/// The families of laws of a positive response over one positive factor.
+enum class Form { power, amdahl, exponential, linear, power_floor, saturating };
+
+struct FormInfo {
+    Form form;
+    std::string_view id;
+    std::string_view formula;
+    std::vector<std::string_view> parameters;  ///< in the order of LawFit::parameters
+    int min_levels;                            ///< below it there is no law of this form
+};
+
+/// Every form, two-parameter ones first.
+std::span<const FormInfo> forms();
+const FormInfo& info(Form form);
+std::optional<Form> form_named(std::string_view id);
+
+/// The form's value at x for parameters in the order of its FormInfo.
+double evaluate(Form form, std::span<const double> parameters, double x);
+
+/// A law fitted to the means of configurations by least squares of logarithms, weighted where the numbers
+/// of repeats differ (docs/methods.md, "Laws").
+struct LawFit {
+    Form form = Form::power;
+    std::vector<Estimate> parameters;
+    int levels = 0, df = 0;
+    double rss = 0;             ///< weighted, of logarithms: squares of relative residuals
+    double variance = 0;        ///< rss / df: of a configuration's mean about the law; NaN without df
+    double repeat_variance = 0; ///< what one run scatters beyond that, from repeats; with its degrees of freedom
+    int repeat_df = 0;
+    double r2 = 0;              ///< of logarithms
+    std::optional<double> aicc; ///< absent when there are too few levels for the correction
+    std::optional<double> loo_rmse;  ///< relative error at a level that the fit did not see
+    Eigen::VectorXd x, log_residuals, leverage, weights;  ///< per level, sorted by x
+    Eigen::MatrixXd unscaled;   ///< of the fit's own parameters; times variance it is their covariance
+
+    double value(double at) const;
+    /// The law at `at`, and where it lies with 95 % confidence.
+    Estimate mean_at(double at) const;
+    /// Where one new run at `at` lies with 95 % probability.
+    std::optional<Interval> prediction_at(double at) const;
+    std::vector<double> parameter_values() const;
+};
+
+/// Fails with the reason: too few levels ("no law: 2 levels"), values that are not positive, or data that
+/// do not determine the form's bend.
+Result<LawFit> fit_law(Form form, std::span<const Level> levels);
+
+}  // namespace joulemark::stats
