@@ -21,7 +21,13 @@ const result = await build({
 /** The licence texts of the packages that the bundle contains. */
 async function licences() {
   const folder = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//;
-  const names = [...new Set(Object.keys(result.metafile.inputs).map((path) => folder.exec(path)?.[1]).filter(Boolean))];
+  const names = [
+    ...new Set(
+      Object.keys(result.metafile.inputs)
+        .map((path) => folder.exec(path)?.[1])
+        .filter(Boolean),
+    ),
+  ];
   const texts = names.sort().map(async (name) => {
     const path = `node_modules/${name}`;
     const { version, license } = JSON.parse(await readFile(`${path}/package.json`, "utf8"));
@@ -43,4 +49,7 @@ const parts = {
 };
 const shell = await readFile("src/report.html", "utf8");
 await mkdir("dist", { recursive: true });
-await writeFile("dist/report.html", shell.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]));
+await writeFile(
+  "dist/report.html",
+  shell.replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]),
+);

@@ -12,6 +12,7 @@ set(JOULEMARK_WEB_SOURCES
   src/modules.d.ts
   src/report.html
   src/report.ts
+  src/sections/breakdown.ts
   src/sections/closing.ts
   src/sections/configurations.ts
   src/sections/energy.ts

@@ -12,6 +12,7 @@ int doctor_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int train_command(const Arguments& arguments);
 int sweep_command(const Arguments& arguments);
+int report_command(const Arguments& arguments);
 int show_command(const Arguments& arguments);
 int export_command(const Arguments& arguments);
 int restore_command(const Arguments& arguments);
@@ -21,6 +22,7 @@ inline constexpr std::array commands{
     Command{"run", "meters any command", run_command},
     Command{"train", "runs joulemark-train: the built-in workloads", train_command},
     Command{"sweep", "makes the runs of a study file, and goes on where it stopped", sweep_command},
+    Command{"report", "one self-contained HTML file", report_command},
     Command{"show", "runs, or one run, in the terminal", show_command},
     Command{"export", "time series, epochs and runs in open formats", export_command},
     Command{"restore", "puts back GPU settings that a killed run left changed", restore_command},

@@ -68,5 +68,7 @@ export function csv(rows: CsvRow[]): string {
     const text = value === null || value === undefined ? "" : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(field).join(",") + "\n").join("");
+  return [names, ...rows.map((row) => names.map((name) => row[name]))]
+    .map((row) => row.map(field).join(",") + "\n")
+    .join("");
 }

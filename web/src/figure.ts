@@ -22,12 +22,20 @@ const fontFamily = '"Inter Variable", "Helvetica Neue", Arial, sans-serif';
 function draw(spec: FigureSpec, theme: Theme, width: number): SVGSVGElement {
   const options = spec.draw(theme, width);
   const words = spec.marks.filter((mark) => mark !== "preliminary");
-  const tag = words.length === 0 ? [] : [
-    Plot.text([words.join(", ").toUpperCase()], {
-      frameAnchor: "top-right", dx: (options.marginRight ?? 20) - 4, dy: -(options.marginTop ?? 20) + 8,
-      fill: theme.muted, fontSize: 9, fontWeight: 600, textAnchor: "end",
-    }),
-  ];
+  const tag =
+    words.length === 0
+      ? []
+      : [
+          Plot.text([words.join(", ").toUpperCase()], {
+            frameAnchor: "top-right",
+            dx: (options.marginRight ?? 20) - 4,
+            dy: -(options.marginTop ?? 20) + 8,
+            fill: theme.muted,
+            fontSize: 9,
+            fontWeight: 600,
+            textAnchor: "end",
+          }),
+        ];
   const svg = Plot.plot({
     width,
     height: Math.round(Math.min(Math.max(width * 0.62, 260), 420)),
@@ -45,15 +53,25 @@ function draw(spec: FigureSpec, theme: Theme, width: number): SVGSVGElement {
 function save(spec: FigureSpec): void {
   const svg = draw(spec, light, savedWidth);
   svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  svg.insertAdjacentElement("afterbegin", Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: spec.title }));
+  svg.insertAdjacentElement(
+    "afterbegin",
+    Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), {
+      textContent: spec.title,
+    }),
+  );
   download(`${spec.id}.svg`, "image/svg+xml", `<?xml version="1.0" encoding="UTF-8"?>\n${svg.outerHTML}\n`);
 }
 
-export const markWords = (marks: Mark[]): Child[] => marks.map((mark) => h("span", { class: `mark mark-${mark}` }, mark));
+export const markWords = (marks: Mark[]): Child[] =>
+  marks.map((mark) => h("span", { class: `mark mark-${mark}` }, mark));
 
 export function figure(report: Report, spec: FigureSpec): HTMLElement {
   const canvas = h("div", { class: "canvas" });
-  const copyButton = h("button", { type: "button", onclick: () => void copy(copyButton, csv(spec.rows), `${spec.id}.csv`) }, "Copy data as CSV");
+  const copyButton = h(
+    "button",
+    { type: "button", onclick: () => void copy(copyButton, csv(spec.rows), `${spec.id}.csv`) },
+    "Copy data as CSV",
+  );
   const element = h(
     "figure",
     { id: spec.id, class: spec.wide ? "wide" : undefined, "data-points": spec.rows.length },
@@ -67,7 +85,12 @@ export function figure(report: Report, spec: FigureSpec): HTMLElement {
       " ",
       ...spec.caption,
     ),
-    h("div", { class: "tools" }, h("button", { type: "button", onclick: () => save(spec) }, "Save SVG"), copyButton),
+    h(
+      "div",
+      { class: "tools" },
+      h("button", { type: "button", onclick: () => save(spec) }, "Save SVG"),
+      copyButton,
+    ),
   );
   let width = 0;
   const redraw = () => width > 0 && canvas.replaceChildren(draw(spec, current(), width));

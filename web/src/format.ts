@@ -3,9 +3,10 @@
 
 export type Maybe = number | null | undefined;
 
-export const finite = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+export const finite = (value: unknown): value is number =>
+  typeof value === "number" && Number.isFinite(value);
 
-/** Four significant digits, an exponent only for extraordinary magnitudes; the integer part is never rounded. */
+/** Four significant digits, three below 1; an exponent only for extraordinary magnitudes; the integer part is never rounded. */
 export function number(value: Maybe, digits = 4): string {
   if (!finite(value)) return "–";
   const magnitude = Math.abs(value);
@@ -13,9 +14,11 @@ export function number(value: Maybe, digits = 4): string {
     const [mantissa, exponent] = value.toExponential(digits - 2).split("e");
     return `${minus(mantissa)}e${minus(String(Number(exponent)))}`;
   }
-  const whole = magnitude < 1 ? 1 : 1 + Math.floor(Math.log10(magnitude));
-  const decimals = Math.max(0, digits - whole);
-  return minus(value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
+  const leading = magnitude === 0 ? 0 : Math.floor(Math.log10(magnitude));
+  const decimals = leading < 0 ? digits - 2 - leading : Math.max(0, digits - 1 - leading);
+  return minus(
+    value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }),
+  );
 }
 
 /** As few digits as tell levels apart: 64, 0.5, 1380. For factors and axis ticks. */
@@ -28,10 +31,13 @@ export function plain(value: unknown): string {
 export function rough(value: Maybe): string {
   if (!finite(value)) return "–";
   const decimals = value === 0 ? 0 : Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(Math.abs(value)))));
-  return minus(value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
+  return minus(
+    value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }),
+  );
 }
 
-const share = (ratio: number) => (Math.abs(ratio - 1) * 100).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+const share = (ratio: number) =>
+  (Math.abs(ratio - 1) * 100).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 
 /** "used 12.3 % less energy and took 4.0 % longer": a frugal configuration against a faster one. */
 export function relative(energy: number, time: number): string {
@@ -54,7 +60,8 @@ export function logTicks(values: number[]): { domain: [number, number]; ticks: n
 }
 
 /** A label inside a sentence: "power cap", but "GPUs" and "SM clock". */
-export const lower = (label: string): string => (/^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1));
+export const lower = (label: string): string =>
+  /^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1);
 
 const minus = (text: string) => text.replace("-", "−");
 
@@ -136,9 +143,18 @@ const units: Record<string, string> = {
 /** Name, unit and unit suffix of a quantity, read from its key: `_s _w _j _kwh _wh _mhz _bytes _pct _c`. */
 export function quantity(key: string): Quantity {
   const suffix = /(_s|_w|_j|_kwh|_wh|_mhz|_bytes|_pct|_c)$/.exec(key)?.[1] ?? "";
-  const unit = units[key] ?? { _s: "s", _w: "W", _j: "J", _kwh: "kWh", _wh: "Wh", _mhz: "MHz", _bytes: "B", _pct: "%", _c: "°C" }[suffix] ?? "";
+  const unit =
+    units[key] ??
+    { _s: "s", _w: "W", _j: "J", _kwh: "kWh", _wh: "Wh", _mhz: "MHz", _bytes: "B", _pct: "%", _c: "°C" }[
+      suffix
+    ] ??
+    "";
   const words = key.slice(0, key.length - suffix.length).replaceAll("_", " ");
-  return { label: labels[key] ?? words.charAt(0).toUpperCase() + words.slice(1), suffix: units[key] ? "" : suffix, unit };
+  return {
+    label: labels[key] ?? words.charAt(0).toUpperCase() + words.slice(1),
+    suffix: units[key] ? "" : suffix,
+    unit,
+  };
 }
 
 /** The unit in which `values` are short numbers. */
@@ -156,7 +172,10 @@ export function unitFor(key: string, values: Iterable<Maybe>): Unit {
   const largest = high === 0 ? 0 : Math.sqrt(low * high);
   // Minutes and hours only where they stay readable: an axis in seconds up to ten minutes.
   const threshold = suffix === "_s" ? 10 : 1;
-  return ladder.find((step) => largest >= step.scale * (step.scale > 1 ? threshold : 1)) ?? ladder[suffix === "_bytes" ? 2 : largest === 0 ? 2 : 3];
+  return (
+    ladder.find((step) => largest >= step.scale * (step.scale > 1 ? threshold : 1)) ??
+    ladder[suffix === "_bytes" ? 2 : largest === 0 ? 2 : 3]
+  );
 }
 
 export function amount(key: string, value: Maybe): string {
@@ -167,10 +186,13 @@ export function amount(key: string, value: Maybe): string {
 
 export const withUnit = (label: string, unit: string): string => (unit ? `${label} (${unit})` : label);
 
-export const count = (n: number, one: string, many = `${one}s`): string => `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+export const count = (n: number, one: string, many = `${one}s`): string =>
+  `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
 
 export function listed(words: string[], last = "and"): string {
-  return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
+  return words.length < 2
+    ? (words[0] ?? "")
+    : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
 /** The ends of an interval; an end that the data do not bound is infinite. */

@@ -2,12 +2,24 @@
 // Laws as the analysis fitted them: their curves, their formulas in words, and the groups they belong to.
 import { h, type Child } from "./dom";
 import { finite, lower, number, plain, quantity } from "./format";
-import { matches, withoutKeys, keyOf, summaryOf, type Factors, type Law, type Report, type Setup } from "./model";
+import {
+  matches,
+  withoutKeys,
+  keyOf,
+  summaryOf,
+  type Factors,
+  type Law,
+  type Report,
+  type Setup,
+} from "./model";
 
 type Parameters = Record<string, number>;
 
 /** The forms by their ids, as src/stats/law.h defines them; x is the factor. */
-const forms: Record<string, { curve: (p: Parameters, x: number) => number; text: (p: Parameters, x: Child) => Child[] }> = {
+const forms: Record<
+  string,
+  { curve: (p: Parameters, x: number) => number; text: (p: Parameters, x: Child) => Child[] }
+> = {
   power: {
     curve: ({ a, b }, x) => a * x ** b,
     text: ({ a, b }, x) => [number(a), " ", x, raised(b)],
@@ -41,8 +53,12 @@ export const symbolOf = (factor: string): string =>
   ({ gpus: "N", power_cap_w: "P", sm_clock_mhz: "f", local_batch: "B", global_batch: "B" })[factor] ?? "x";
 
 const values = (law: Law): Parameters | null => {
-  const entries = Object.entries(law.parameters ?? {}).map(([name, estimate]) => [name, estimate?.value] as const);
-  return entries.length > 0 && entries.every(([, value]) => finite(value)) ? Object.fromEntries(entries as [string, number][]) : null;
+  const entries = Object.entries(law.parameters ?? {}).map(
+    ([name, estimate]) => [name, estimate?.value] as const,
+  );
+  return entries.length > 0 && entries.every(([, value]) => finite(value))
+    ? Object.fromEntries(entries as [string, number][])
+    : null;
 };
 
 export const hasLaw = (law: Law): boolean => Boolean(law.form) && law.form !== "none" && values(law) !== null;
@@ -57,7 +73,12 @@ export function formula(law: Law): Child[] {
   const x = h("i", null, symbolOf(law.factor));
   if (!p || !law.form) return [noLaw(law)];
   const own = forms[law.form];
-  const left = law.response === "epoch_time_s" ? "T" : law.response.includes("energy") ? "E" : quantity(law.response).label;
+  const left =
+    law.response === "epoch_time_s"
+      ? "T"
+      : law.response.includes("energy")
+        ? "E"
+        : quantity(law.response).label;
   return own ? [h("i", null, left), " = ", ...own.text(p, x)] : [law.form.replaceAll("_", " ")];
 }
 
@@ -102,7 +123,9 @@ export const lineLabel = (line: Line, skip: string[]): string =>
 
 /** A label that tells configurations apart: the varied factors only. */
 export const setupLabel = (report: Report, factors: Factors): string =>
-  groupLabel(Object.fromEntries(report.varied.filter((key) => key in factors).map((key) => [key, factors[key]]))) ||
+  groupLabel(
+    Object.fromEntries(report.varied.filter((key) => key in factors).map((key) => [key, factors[key]])),
+  ) ||
   groupLabel(factors) ||
   "the only configuration";
 
@@ -115,17 +138,28 @@ export interface Line {
 }
 
 export function lines(report: Report, response: string, factor: string): Line[] {
-  const laws = (report.model.analysis.laws ?? []).filter((law) => law.response === response && law.factor === factor);
-  const usable = report.setups.filter((setup) => finite(setup.factors[factor]) && finite(summaryOf(setup.configuration, response).mean));
+  const laws = (report.model.analysis.laws ?? []).filter(
+    (law) => law.response === response && law.factor === factor,
+  );
+  const usable = report.setups.filter(
+    (setup) => finite(setup.factors[factor]) && finite(summaryOf(setup.configuration, response).mean),
+  );
   const grouped = new Map<string, Line>();
   const add = (group: Factors, scaling: string, members: Setup[]) => {
     const ordered = members.sort((a, b) => Number(a.factors[factor]) - Number(b.factors[factor]));
     if (new Set(ordered.map((setup) => setup.factors[factor])).size > 1) {
-      const own = laws.filter((law) => keyOf(law.group ?? {}) === keyOf(group) && (law.scaling ?? "") === scaling);
+      const own = laws.filter(
+        (law) => keyOf(law.group ?? {}) === keyOf(group) && (law.scaling ?? "") === scaling,
+      );
       grouped.set(scaling + keyOf(group), { group, scaling, setups: ordered, laws: own });
     }
   };
-  for (const law of laws) add(law.group ?? {}, law.scaling ?? "", usable.filter((setup) => matches(law.group, setup.factors)));
+  for (const law of laws)
+    add(
+      law.group ?? {},
+      law.scaling ?? "",
+      usable.filter((setup) => matches(law.group, setup.factors)),
+    );
   if (grouped.size > 0) return [...grouped.values()];
   // Without laws: everything else equal. A batch size that follows from the number of GPUs is no factor of its own.
   const follows = factor === "gpus" ? ["global_batch", "local_batch"] : [""];

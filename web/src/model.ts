@@ -93,7 +93,15 @@ export interface Scaling {
   scaling?: string;
   group?: Factors;
   baseline?: { gpus?: number };
-  rows?: { gpus: number; epoch_time_s: number; speed_up: number; efficiency: number; epoch_energy_j?: Maybe; energy_ratio?: Maybe; preliminary?: boolean }[];
+  rows?: {
+    gpus: number;
+    epoch_time_s: number;
+    speed_up: number;
+    efficiency: number;
+    epoch_energy_j?: Maybe;
+    energy_ratio?: Maybe;
+    preliminary?: boolean;
+  }[];
 }
 export interface Slope extends Unknown {
   group?: Factors;
@@ -152,7 +160,13 @@ export interface Model {
   traces: TraceIndex[];
   study: (Unknown & { study?: string; name?: string }) | null;
   environment: { machines?: Machine[] } | null;
-  generated: { version?: string; at?: string; command?: string; source?: string; omitted?: { what: string; reason: string }[] } | null;
+  generated: {
+    version?: string;
+    at?: string;
+    command?: string;
+    source?: string;
+    omitted?: { what: string; reason: string }[];
+  } | null;
 }
 
 /** A configuration with its runs and the words that must stand wherever it is shown. */
@@ -213,9 +227,13 @@ export const valueOf = (record: Unknown, key: string): number | null => {
 
 /** Why a run or region has no value for a quantity. */
 export function absence(record: Unknown, key: string): string {
-  if (!/(_j|_w|_kwh|_sample|_token)$/.test(key)) return "not in the data";
+  if (/^(epoch_time|training_speed)/.test(key)) return "no epoch was marked";
+  if (/^samples_per/.test(key)) return "no samples were told";
+  if (!/(_j|_w|_kwh|_sample|_token)$/.test(key)) return "no sensor delivered it";
   const provenance = record.provenance as Provenance | undefined;
-  const reasons = (provenance?.unavailable ?? []).filter(({ quantity }) => quantity === "energy" || quantity === "power");
+  const reasons = (provenance?.unavailable ?? []).filter(
+    ({ quantity }) => quantity === "energy" || quantity === "power",
+  );
   const text = [...new Set(reasons.map(({ reason }) => reason).filter(Boolean))].slice(0, 2).join("; ");
   return text || provenance?.energy_j?.text || "no sensor delivered it";
 }
@@ -231,23 +249,35 @@ export function makeReport(model: Model): Report {
   }
   const setups = (analysis.configurations ?? []).map((configuration): Setup => {
     const factors = configuration.factors ?? {};
-    const own = configuration.runs?.flatMap((name) => byName.get(name) ?? []) ?? byFactors.get(keyOf(factors)) ?? [];
+    const own =
+      configuration.runs?.flatMap((name) => byName.get(name) ?? []) ?? byFactors.get(keyOf(factors)) ?? [];
     const n = configuration.n ?? own.length;
     const preliminary = configuration.preliminary ?? n < 2;
     const marks = union([...own.map(runMarks), preliminary ? ["preliminary"] : []]);
     return { factors, configuration, runs: own, n, preliminary, marks };
   });
   const levels = new Map<string, Set<unknown>>();
-  for (const factors of setups.length > 0 ? setups.map((setup) => setup.factors) : runs.map((run) => run.factors ?? {})) {
+  for (const factors of setups.length > 0
+    ? setups.map((setup) => setup.factors)
+    : runs.map((run) => run.factors ?? {})) {
     for (const [key, value] of Object.entries(factors)) {
       levels.set(key, (levels.get(key) ?? new Set()).add(value));
     }
   }
   // A batch that follows from the number of GPUs is no factor of its own.
-  const follows = levels.get("local_batch")?.size === 1 ? "global_batch" : levels.get("global_batch")?.size === 1 ? "local_batch" : "";
-  const varied = [...levels].filter(([key, values]) => values.size > 1 && key !== follows).map(([key]) => key);
+  const follows =
+    levels.get("local_batch")?.size === 1
+      ? "global_batch"
+      : levels.get("global_batch")?.size === 1
+        ? "local_batch"
+        : "";
+  const varied = [...levels]
+    .filter(([key, values]) => values.size > 1 && key !== follows)
+    .map(([key]) => key);
   const constant = Object.fromEntries(
-    [...levels].filter(([, values]) => values.size === 1).map(([key, values]) => [key, [...values][0] as string | number | null]),
+    [...levels]
+      .filter(([, values]) => values.size === 1)
+      .map(([key, values]) => [key, [...values][0] as string | number | null]),
   );
   let figures = 0;
   let tables = 0;

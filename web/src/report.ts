@@ -23,13 +23,35 @@ interface Section {
 }
 
 function section({ id, heading, content }: Section): HTMLElement {
-  return h("section", { id, "aria-labelledby": `${id}-heading` }, h("h2", { id: `${id}-heading` }, heading), ...content);
+  return h(
+    "section",
+    { id, "aria-labelledby": `${id}-heading` },
+    h("h2", { id: `${id}-heading` }, heading),
+    ...content,
+  );
 }
 
 function themeSwitch(): HTMLElement {
   const names = ["auto", "light", "dark"] as const;
-  return h("fieldset", { class: "theme" }, h("legend", null, "Colours"), ...names.map((name) =>
-    h("label", null, h("input", { type: "radio", name: "theme", value: name, checked: name === "auto", onchange: () => choose(name) }), h("span", null, name))));
+  return h(
+    "fieldset",
+    { class: "theme" },
+    h("legend", null, "Colours"),
+    ...names.map((name) =>
+      h(
+        "label",
+        null,
+        h("input", {
+          type: "radio",
+          name: "theme",
+          value: name,
+          checked: name === "auto",
+          onchange: () => choose(name),
+        }),
+        h("span", null, name),
+      ),
+    ),
+  );
 }
 
 /** In the order of the page, because figures and tables number themselves as they are made. */
@@ -48,21 +70,37 @@ const outline: { id: string; heading: string; make: (report: Report) => Child[] 
 ];
 
 function page(report: Report): Node[] {
-  const list = outline.map(({ make, ...rest }) => ({ ...rest, content: make(report) })).filter(({ content }) => content.length > 0);
+  const list = outline
+    .map(({ make, ...rest }) => ({ ...rest, content: make(report) }))
+    .filter(({ content }) => content.length > 0);
   document.title = `${title(report)} · Joulemark report`;
   return [
-    h("nav", { class: "contents", "aria-label": "Contents" }, h("p", null, "Contents"), h("ol", null, ...list.map(({ id, heading }) => h("li", null, h("a", { href: `#${id}` }, heading)))), themeSwitch()),
-    h("main", { id: "report" },
-      h("header", null,
+    h(
+      "nav",
+      { class: "contents", "aria-label": "Contents" },
+      h("p", null, "Contents"),
+      h("ol", null, ...list.map(({ id, heading }) => h("li", null, h("a", { href: `#${id}` }, heading)))),
+      themeSwitch(),
+    ),
+    h(
+      "main",
+      { id: "report" },
+      h(
+        "header",
+        null,
         h("p", { class: "kicker" }, "Joulemark report"),
         h("h1", null, title(report)),
         ...banners(report),
         paragraph(report),
-        keyNumbers(report)),
-      ...list.map(section)),
+        keyNumbers(report),
+      ),
+      ...list.map(section),
+    ),
   ];
 }
 
 const model = JSON.parse(document.getElementById("joulemark-model")?.textContent ?? "null") as Model | null;
 const root = document.getElementById("page")!;
-root.replaceChildren(...(model ? page(makeReport(model)) : [h("p", null, "This page holds no report: its data is missing.")]));
+root.replaceChildren(
+  ...(model ? page(makeReport(model)) : [h("p", null, "This page holds no report: its data is missing.")]),
+);

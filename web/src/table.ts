@@ -31,7 +31,12 @@ export function quantityColumn<Row>(
 ): Column<Row> {
   const unit = unitFor(key, rows.map(value));
   return {
-    key, label, unit: unit.name, value, absent, numeric: true,
+    key,
+    label,
+    unit: unit.name,
+    value,
+    absent,
+    numeric: true,
     show: (row) => {
       const v = value(row);
       return finite(v) ? h("data", { value: v }, number(v / unit.scale)) : null;
@@ -49,17 +54,33 @@ export interface TableSpec<Row> {
   pageSize?: number;
 }
 
+/** Names do not break; long text gets room. */
+const textClass = (text: string) => (!text.includes(" ") ? "nowrap" : text.length > 24 ? "long" : undefined);
+
 function cell<Row>(column: Column<Row>, row: Row): HTMLElement {
   const value = column.value(row);
   const content = column.show?.(row);
   if (content !== null && content !== undefined && content !== false) {
     return h("td", { class: column.numeric ? "numeric" : undefined }, content);
   }
-  if (value === null || value === undefined || value === "" || (typeof value === "number" && !Number.isFinite(value))) {
+  if (
+    value === null ||
+    value === undefined ||
+    value === "" ||
+    (typeof value === "number" && !Number.isFinite(value))
+  ) {
     const reason = column.absent?.(row);
-    return reason === undefined ? h("td", { class: column.numeric ? "numeric" : undefined }, "–") : h("td", { class: "absent" }, `not measured: ${reason}`);
+    return reason === undefined
+      ? h("td", { class: column.numeric ? "numeric" : undefined }, "–")
+      : h("td", { class: column.numeric ? "absent numeric" : "absent" }, `not measured: ${reason}`);
   }
-  return h("td", { class: column.numeric ? "numeric" : String(value).length > 24 ? "long" : undefined }, typeof value === "number" ? h("data", { value }, Number.isInteger(value) ? value.toLocaleString("en-US") : number(value)) : value);
+  return h(
+    "td",
+    { class: column.numeric ? "numeric" : textClass(String(value)) },
+    typeof value === "number"
+      ? h("data", { value }, Number.isInteger(value) ? value.toLocaleString("en-US") : number(value))
+      : value,
+  );
 }
 
 function compare(a: Value, b: Value): number {
@@ -82,24 +103,36 @@ export function table<Row>(report: Report, spec: TableSpec<Row>): HTMLElement {
     const header = h(
       "th",
       { scope: "col", class: column.numeric ? "numeric" : undefined },
-      h("button", {
-        type: "button",
-        onclick: () => {
-          sorted = { column, descending: sorted?.column === column && !sorted.descending };
-          for (const other of headers) other.removeAttribute("aria-sort");
-          header.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
-          update();
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            sorted = { column, descending: sorted?.column === column && !sorted.descending };
+            for (const other of headers) other.removeAttribute("aria-sort");
+            header.setAttribute("aria-sort", sorted.descending ? "descending" : "ascending");
+            update();
+          },
         },
-      }, column.label, column.unit ? h("span", { class: "unit" }, ` ${column.unit}`) : null),
+        column.label,
+        column.unit ? h("span", { class: "unit" }, ` ${column.unit}`) : null,
+      ),
     );
     return header;
   });
 
-  const filter = h("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter rows of: ${spec.title}` });
+  const filter = h("input", {
+    type: "search",
+    placeholder: "Filter rows",
+    "aria-label": `Filter rows of: ${spec.title}`,
+  });
   filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     rows = spec.rows.filter((row) => {
-      const text = spec.columns.map((column) => String(column.value(row) ?? "")).join(" ").toLowerCase();
+      const text = spec.columns
+        .map((column) => String(column.value(row) ?? ""))
+        .join(" ")
+        .toLowerCase();
       return words.every((word) => text.includes(word));
     });
     page = 0;
@@ -114,15 +147,22 @@ export function table<Row>(report: Report, spec: TableSpec<Row>): HTMLElement {
 
   function update(): void {
     const order = sorted;
-    const shown = order ? [...rows].sort((a, b) => {
-      const [x, y] = [order.column.value(a), order.column.value(b)];
-      return order.descending && x !== null && y !== null ? -compare(x, y) : compare(x, y);
-    }) : rows;
+    const shown = order
+      ? [...rows].sort((a, b) => {
+          const [x, y] = [order.column.value(a), order.column.value(b)];
+          return order.descending && x !== null && y !== null ? -compare(x, y) : compare(x, y);
+        })
+      : rows;
     const pages = Math.max(1, Math.ceil(shown.length / pageSize));
     page = Math.min(Math.max(page, 0), pages - 1);
     const slice = shown.slice(page * pageSize, (page + 1) * pageSize);
-    body.replaceChildren(...slice.map((row) => h("tr", null, ...spec.columns.map((column) => cell(column, row)))));
-    position.textContent = shown.length === 0 ? "no rows" : `${page * pageSize + 1}–${page * pageSize + slice.length} of ${shown.length.toLocaleString("en-US")}`;
+    body.replaceChildren(
+      ...slice.map((row) => h("tr", null, ...spec.columns.map((column) => cell(column, row)))),
+    );
+    position.textContent =
+      shown.length === 0
+        ? "no rows"
+        : `${page * pageSize + 1}–${page * pageSize + slice.length} of ${shown.length.toLocaleString("en-US")}`;
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;
   }
@@ -130,7 +170,11 @@ export function table<Row>(report: Report, spec: TableSpec<Row>): HTMLElement {
 
   const rowsForCsv = (): CsvRow[] =>
     spec.rows.map((row) => Object.fromEntries(spec.columns.map((column) => [column.key, column.value(row)])));
-  const copyButton = h("button", { type: "button", onclick: () => void copy(copyButton, csv(rowsForCsv()), `${spec.id}.csv`) }, "Copy as CSV");
+  const copyButton = h(
+    "button",
+    { type: "button", onclick: () => void copy(copyButton, csv(rowsForCsv()), `${spec.id}.csv`) },
+    "Copy as CSV",
+  );
   const title = `${spec.id}-title`;
   return h(
     "div",
@@ -144,20 +188,37 @@ export function table<Row>(report: Report, spec: TableSpec<Row>): HTMLElement {
       " ",
       ...(spec.note ?? []),
     ),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": title },
-      h("table", { "aria-labelledby": title }, h("thead", null, h("tr", null, ...headers)), body)),
-    h("div", { class: "tools" }, copyButton, paged ? h("span", { class: "pager" }, filter, previous, position, next) : null),
+    h(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": title },
+      h("table", { "aria-labelledby": title }, h("thead", null, h("tr", null, ...headers)), body),
+    ),
+    h(
+      "div",
+      { class: "tools" },
+      copyButton,
+      paged ? h("span", { class: "pager" }, filter, previous, position, next) : null,
+    ),
   );
 }
 
 /** Columns for records whose keys this page does not know: one per scalar, intervals as "low to high". */
-export function columnsOf(rows: Record<string, unknown>[], skip: string[] = []): Column<Record<string, unknown>>[] {
+export function columnsOf(
+  rows: Record<string, unknown>[],
+  skip: string[] = [],
+): Column<Record<string, unknown>>[] {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => !skip.includes(key));
   const text = (value: unknown): Value => {
-    if (typeof value === "number" || typeof value === "string" || value === null || value === undefined) return value as Value;
+    if (typeof value === "number" || typeof value === "string" || value === null || value === undefined)
+      return value as Value;
     if (typeof value === "boolean") return value ? "yes" : "no";
-    if (Array.isArray(value)) return value.map((item) => String(text(item) ?? "–")).join(value.every(finite) && value.length === 2 ? " to " : ", ");
-    return Object.entries(value as object).map(([key, item]) => `${quantity(key).label} ${String(text(item) ?? "–")}`).join(", ");
+    if (Array.isArray(value))
+      return value
+        .map((item) => String(text(item) ?? "–"))
+        .join(value.every(finite) && value.length === 2 ? " to " : ", ");
+    return Object.entries(value as object)
+      .map(([key, item]) => `${quantity(key).label} ${String(text(item) ?? "–")}`)
+      .join(", ");
   };
   return keys.map((key) => {
     const { label, unit } = quantity(key);

@@ -52,7 +52,10 @@ export function choose(theme: "auto" | "light" | "dark"): void {
 }
 
 scheme.addEventListener("change", notify);
-for (const [event, state] of [["beforeprint", true], ["afterprint", false]] as const) {
+for (const [event, state] of [
+  ["beforeprint", true],
+  ["afterprint", false],
+] as const) {
   window.addEventListener(event, () => {
     printing = state;
     notify();

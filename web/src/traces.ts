@@ -18,7 +18,16 @@ interface Trace {
   maximum: (number | null)[];
 }
 
-const preferred = ["power_instant_w", "power_w", "busy_pct", "sm_util_pct", "memory_used_bytes", "sm_clock_mhz", "temperature_c", "power_limit_w"];
+const preferred = [
+  "power_instant_w",
+  "power_w",
+  "busy_pct",
+  "sm_util_pct",
+  "memory_used_bytes",
+  "sm_clock_mhz",
+  "temperature_c",
+  "power_limit_w",
+];
 const atFirst = 4;
 
 async function unpack(index: TraceIndex): Promise<Trace[]> {
@@ -33,8 +42,14 @@ async function unpack(index: TraceIndex): Promise<Trace[]> {
 function aligned(traces: Trace[], zero: number, scale: number): uPlot.AlignedData {
   const tables = traces.map((trace) => {
     const offset = (trace.start_ns - zero) * 1e-9;
-    const scaled = (values: (number | null)[]) => values.map((value) => (value === null ? null : value / scale));
-    return [trace.time_s.map((t) => t + offset), scaled(trace.minimum), scaled(trace.mean), scaled(trace.maximum)] as uPlot.AlignedData;
+    const scaled = (values: (number | null)[]) =>
+      values.map((value) => (value === null ? null : value / scale));
+    return [
+      trace.time_s.map((t) => t + offset),
+      scaled(trace.minimum),
+      scaled(trace.mean),
+      scaled(trace.maximum),
+    ] as uPlot.AlignedData;
   });
   return uPlot.join(tables);
 }
@@ -68,9 +83,19 @@ function shade(regions: Region[], zero: number, theme: Theme, labelled: boolean)
   };
 }
 
-function panel(metric: string, traces: Trace[], regions: Region[], zero: number, first: boolean, width: number): { plot: uPlot; element: HTMLElement } {
+function panel(
+  metric: string,
+  traces: Trace[],
+  regions: Region[],
+  zero: number,
+  first: boolean,
+  width: number,
+): { plot: uPlot; element: HTMLElement } {
   const theme = current();
-  const unit = unitFor(metric, traces.flatMap((trace) => trace.maximum));
+  const unit = unitFor(
+    metric,
+    traces.flatMap((trace) => trace.maximum),
+  );
   const { label } = quantity(metric);
   const own = regions.filter((region) => !region.name?.startsWith("joulemark."));
   const series: uPlot.Series[] = [{ label: "Time" }];
@@ -79,31 +104,65 @@ function panel(metric: string, traces: Trace[], regions: Region[], zero: number,
     const colour = theme.series[i % theme.series.length];
     const edge: uPlot.Series = { show: true, width: 0, points: { show: false }, stroke: "transparent" };
     const base = series.length;
-    series.push({ ...edge, label: `${trace.device} minimum` }, { label: trace.device, stroke: colour, width: 1.4, points: { show: false } }, { ...edge, label: `${trace.device} maximum` });
+    series.push(
+      { ...edge, label: `${trace.device} minimum` },
+      { label: trace.device, stroke: colour, width: 1.4, points: { show: false } },
+      { ...edge, label: `${trace.device} maximum` },
+    );
     bands.push({ series: [base + 2, base], fill: colour + "2e" });
   });
-  const axis: uPlot.Axis = { stroke: theme.muted, grid: { stroke: theme.grid, width: 1 }, ticks: { stroke: theme.grid, width: 1, size: 4 }, font: '11px "Inter Variable", sans-serif' };
+  const axis: uPlot.Axis = {
+    stroke: theme.muted,
+    grid: { stroke: theme.grid, width: 1 },
+    ticks: { stroke: theme.grid, width: 1, size: 4 },
+    font: '11px "Inter Variable", sans-serif',
+  };
   const host = h("div", { class: "trace-panel" });
   const values = h("p", { class: "trace-values", "aria-live": "off" });
   const legend = (u: uPlot) => {
     const at = u.cursor.idx;
     values.replaceChildren(
-      h("strong", null, withUnit(label, unit.name)), at === null || at === undefined ? "" : ` at ${number(u.data[0][at])} s`,
+      h("strong", null, withUnit(label, unit.name)),
+      at === null || at === undefined ? "" : ` at ${number(u.data[0][at])} s`,
       ...traces.slice(0, 16).map((trace, i) => {
         const value = at === null || at === undefined ? null : u.data[2 + 3 * i][at];
-        return h("span", { class: "key", style: `--key: ${theme.series[i % theme.series.length]}` }, trace.device, value === null || value === undefined ? "" : ` ${number(value, 3)}`);
+        return h(
+          "span",
+          { class: "key", style: `--key: ${theme.series[i % theme.series.length]}` },
+          trace.device,
+          value === null || value === undefined ? "" : ` ${number(value, 3)}`,
+        );
       }),
       traces.length > 16 ? `and ${traces.length - 16} more` : "",
     );
   };
-  const plot = new uPlot({
-    width, height: first ? 190 : 150, series, bands,
-    legend: { show: false },
-    cursor: { sync: { key: "joulemark" }, points: { show: false }, drag: { x: true, y: false } },
-    scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.06 : high + 1] } },
-    axes: [{ ...axis, label: "Time (s)", labelSize: 18, labelFont: '11px "Inter Variable", sans-serif', size: 30 }, { ...axis, size: 54 }],
-    hooks: { drawClear: [shade(own, zero, theme, first)], setCursor: [legend], ready: [legend] },
-  }, aligned(traces, zero, unit.scale), host);
+  const plot = new uPlot(
+    {
+      width,
+      height: first ? 190 : 150,
+      series,
+      bands,
+      legend: { show: false },
+      cursor: { sync: { key: "joulemark" }, points: { show: false }, drag: { x: true, y: false } },
+      scales: {
+        x: { time: false },
+        y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.06 : high + 1] },
+      },
+      axes: [
+        {
+          ...axis,
+          label: "Time (s)",
+          labelSize: 18,
+          labelFont: '11px "Inter Variable", sans-serif',
+          size: 30,
+        },
+        { ...axis, size: 54 },
+      ],
+      hooks: { drawClear: [shade(own, zero, theme, first)], setCursor: [legend], ready: [legend] },
+    },
+    aligned(traces, zero, unit.scale),
+    host,
+  );
   return { plot, element: h("div", null, values, host) };
 }
 
@@ -112,7 +171,9 @@ export function traceView(index: TraceIndex, regions: Region[], marks: Mark[]): 
   const metrics = [...new Set(index.series.map((series) => series.metric))].sort((a, b) => rank(a) - rank(b));
   const body = h("div", { class: "traces" }, h("p", { class: "muted" }, "Unpacking…"));
   const host = h("select", { id: "trace-host" }, ...hosts.map((name) => h("option", { value: name }, name)));
-  const boxes = metrics.map((metric, i) => h("input", { type: "checkbox", value: metric, checked: i < atFirst, id: `trace-${metric}` }));
+  const boxes = metrics.map((metric, i) =>
+    h("input", { type: "checkbox", value: metric, checked: i < atFirst, id: `trace-${metric}` }),
+  );
   const copyButton = h("button", { type: "button" }, "Copy data as CSV");
   let plots: uPlot[] = [];
   let all: Trace[] = [];
@@ -124,13 +185,31 @@ export function traceView(index: TraceIndex, regions: Region[], marks: Mark[]): 
     const own = all.filter((trace) => trace.host === host.value && trace.time_s.length > 0);
     const ownRegions = regions.filter((region) => region.host === undefined || region.host === host.value);
     const zero = Math.min(...own.map((trace) => trace.start_ns));
-    const panels = boxes.filter((box) => box.checked).map((box) => own.filter((trace) => trace.metric === box.value)).filter((traces) => traces.length > 0)
+    const panels = boxes
+      .filter((box) => box.checked)
+      .map((box) => own.filter((trace) => trace.metric === box.value))
+      .filter((traces) => traces.length > 0)
       .map((traces, i) => panel(traces[0].metric, traces, ownRegions, zero, i === 0, width));
     plots = panels.map(({ plot }) => plot);
-    body.replaceChildren(...(panels.length > 0 ? panels.map(({ element }) => element) : [h("p", { class: "absent-note" }, "No metric is chosen.")]));
+    body.replaceChildren(
+      ...(panels.length > 0
+        ? panels.map(({ element }) => element)
+        : [h("p", { class: "absent-note" }, "No metric is chosen.")]),
+    );
   };
   copyButton.addEventListener("click", () => {
-    const rows = all.flatMap((trace) => trace.time_s.map((t, i) => ({ run: index.run, host: trace.host, device: trace.device, metric: trace.metric, time_ns: trace.start_ns + t * 1e9, minimum: trace.minimum[i], mean: trace.mean[i], maximum: trace.maximum[i] })));
+    const rows = all.flatMap((trace) =>
+      trace.time_s.map((t, i) => ({
+        run: index.run,
+        host: trace.host,
+        device: trace.device,
+        metric: trace.metric,
+        time_ns: trace.start_ns + t * 1e9,
+        minimum: trace.minimum[i],
+        mean: trace.mean[i],
+        maximum: trace.maximum[i],
+      })),
+    );
     void copy(copyButton, csv(rows), "traces.csv");
   });
   host.addEventListener("change", update);
@@ -143,17 +222,46 @@ export function traceView(index: TraceIndex, regions: Region[], marks: Mark[]): 
       update();
     }
   }).observe(body);
-  unpack(index).then((traces) => {
-    all = traces;
-    update();
-  }, () => body.replaceChildren(h("p", { class: "absent-note" }, "The traces could not be unpacked: this browser has no DecompressionStream, or the file was cut.")));
+  unpack(index).then(
+    (traces) => {
+      all = traces;
+      update();
+    },
+    () =>
+      body.replaceChildren(
+        h(
+          "p",
+          { class: "absent-note" },
+          "The traces could not be unpacked: this browser has no DecompressionStream, or the file was cut.",
+        ),
+      ),
+  );
 
-  return h("section", { class: "trace-view", "aria-label": `Traces of ${index.run}` },
-    h("h4", null, "Traces"), 
-    h("p", { class: "caption" }, ...markWords(marks), "Lines are means per bin, bands go from minimum to maximum, gaps are gaps. Shaded: regions. Drag to zoom, double-click to see all. Times of this host's own clock, from its first sample."),
-    h("div", { class: "controls" }, hosts.length > 1 ? h("label", null, "Host ", host) : null,
-      h("fieldset", null, h("legend", null, "Metrics"), ...boxes.map((box, i) => h("label", null, box, ` ${quantity(metrics[i]).label}`)))),
-    body, h("div", { class: "tools" }, copyButton));
+  return h(
+    "section",
+    { class: "trace-view", "aria-label": `Traces of ${index.run}` },
+    h("h4", null, "Traces"),
+    h(
+      "p",
+      { class: "caption" },
+      ...markWords(marks),
+      "Lines are means per bin, bands go from minimum to maximum, gaps are gaps. Shaded: regions. Drag to zoom, double-click to see all. Times of this host's own clock, from its first sample.",
+    ),
+    h(
+      "div",
+      { class: "controls" },
+      hosts.length > 1 ? h("label", null, "Host ", host) : null,
+      h(
+        "fieldset",
+        null,
+        h("legend", null, "Metrics"),
+        ...boxes.map((box, i) => h("label", null, box, ` ${quantity(metrics[i]).label}`)),
+      ),
+    ),
+    body,
+    h("div", { class: "tools" }, copyButton),
+  );
 }
 
-const rank = (metric: string): number => (preferred.includes(metric) ? preferred.indexOf(metric) : preferred.length);
+const rank = (metric: string): number =>
+  preferred.includes(metric) ? preferred.indexOf(metric) : preferred.length;
