@@ -52,6 +52,9 @@ const plus = (value: number) => ` ${value < 0 ? "−" : "+"} ${number(Math.abs(v
 export const symbolOf = (factor: string): string =>
   ({ gpus: "N", power_cap_w: "P", sm_clock_mhz: "f", local_batch: "B", global_batch: "B" })[factor] ?? "x";
 
+export const responseSymbol = (response: string): string =>
+  response === "epoch_time_s" ? "T" : response.includes("energy") ? "E" : quantity(response).label;
+
 const values = (law: Law): Parameters | null => {
   const entries = Object.entries(law.parameters ?? {}).map(
     ([name, estimate]) => [name, estimate?.value] as const,
@@ -73,13 +76,9 @@ export function formula(law: Law): Child[] {
   const x = h("i", null, symbolOf(law.factor));
   if (!p || !law.form) return [noLaw(law)];
   const own = forms[law.form];
-  const left =
-    law.response === "epoch_time_s"
-      ? "T"
-      : law.response.includes("energy")
-        ? "E"
-        : quantity(law.response).label;
-  return own ? [h("i", null, left), " = ", ...own.text(p, x)] : [law.form.replaceAll("_", " ")];
+  return own
+    ? [h("i", null, responseSymbol(law.response)), " = ", ...own.text(p, x)]
+    : [law.form.replaceAll("_", " ")];
 }
 
 export interface CurvePoint {

@@ -2,7 +2,7 @@
 // A table that sorts, filters and turns pages, for two rows as for 3,400. A number stands in <data> with its
 // full value; an absent one says why and is never 0.
 import { copy, csv, h, type Child, type CsvRow } from "./dom";
-import { finite, number, quantity, unitFor, withUnit, type Maybe } from "./format";
+import { finite, number, plain, quantity, unitFor, withUnit, type Maybe } from "./format";
 import { markWords } from "./figure";
 import type { Mark, Report } from "./model";
 
@@ -19,6 +19,10 @@ export interface Column<Row> {
   /** Why there is no value. */
   absent?: (row: Row) => string;
   numeric?: boolean;
+  /** Numbers of a column of integers are shown without decimals; `table` finds out. */
+  integers?: boolean;
+  /** False: text of this column keeps to one line. */
+  wrap?: boolean;
 }
 
 /** A column of one quantity, in the one unit that suits all its values. */
@@ -76,10 +80,8 @@ function cell<Row>(column: Column<Row>, row: Row): HTMLElement {
   }
   return h(
     "td",
-    { class: column.numeric ? "numeric" : textClass(String(value)) },
-    typeof value === "number"
-      ? h("data", { value }, Number.isInteger(value) ? value.toLocaleString("en-US") : number(value))
-      : value,
+    { class: column.numeric ? "numeric" : column.wrap === false ? "nowrap" : textClass(String(value)) },
+    typeof value === "number" ? h("data", { value }, column.integers ? plain(value) : number(value)) : value,
   );
 }
 
@@ -91,6 +93,10 @@ function compare(a: Value, b: Value): number {
 }
 
 export function table<Row>(report: Report, spec: TableSpec<Row>): HTMLElement {
+  for (const column of spec.columns) {
+    const present = spec.rows.map(column.value).filter(finite);
+    column.integers = present.every(Number.isInteger);
+  }
   const pageSize = spec.pageSize ?? 25;
   const paged = spec.rows.length > pageSize;
   let rows = spec.rows;

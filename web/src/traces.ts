@@ -146,7 +146,9 @@ function panel(
       cursor: { sync: { key: "joulemark" }, points: { show: false }, drag: { x: true, y: false } },
       scales: {
         x: { time: false },
-        y: { range: (_, low, high) => [Math.min(0, low), high > low ? high * 1.06 : high + 1] },
+        y: {
+          range: (_, low, high) => [Math.min(0, low), high > low ? high * (first ? 1.25 : 1.06) : high + 1],
+        },
       },
       axes: [
         {

@@ -16,7 +16,18 @@ import {
   withUnit,
   type Maybe,
 } from "../format";
-import { curve, formula, groupLabel, hasLaw, lineLabel, lines, noLaw, symbolOf, type Line } from "../laws";
+import {
+  curve,
+  formula,
+  groupLabel,
+  hasLaw,
+  lineLabel,
+  lines,
+  noLaw,
+  responseSymbol,
+  symbolOf,
+  type Line,
+} from "../laws";
 import { summaryOf, union, valueOf, type Law, type Report } from "../model";
 import { quantityColumn, table, type Column } from "../table";
 import { symbols, type Theme } from "../theme";
@@ -301,6 +312,8 @@ function caption(
         prefix || "Law: ",
         h("span", { class: "formula" }, ...formula(law)),
         `${bounds}, `,
+        h("i", null, responseSymbol(law.response)),
+        ` in ${quantity(law.response).unit || "its unit"}, `,
         h("i", null, symbolOf(factor)),
         ` = ${lower(quantity(factor).label)}, ${count(law.n_levels ?? line.setups.length, "level")}. `,
       );
@@ -316,8 +329,8 @@ function caption(
 
 function lawTable(report: Report, laws: Law[]): HTMLElement {
   const columns: Column<Law>[] = [
-    { key: "response", label: "Response", value: (law) => quantity(law.response).label },
-    { key: "factor", label: "Over", value: (law) => quantity(law.factor).label },
+    { key: "response", label: "Response", value: (law) => quantity(law.response).label, wrap: false },
+    { key: "factor", label: "Over", value: (law) => quantity(law.factor).label, wrap: false },
     {
       key: "group",
       label: "At",
@@ -404,7 +417,7 @@ function speedUpTable(report: Report): HTMLElement | null {
   );
   if (rows.length === 0) return null;
   const columns: Column<SpeedUp>[] = [
-    { key: "series", label: "Series", value: (row) => row.at },
+    ...(series.length > 1 ? [{ key: "series", label: "Series", value: (row: SpeedUp) => row.at }] : []),
     {
       key: "gpus",
       label: "GPUs",
@@ -451,6 +464,7 @@ function speedUpTable(report: Report): HTMLElement | null {
     columns,
     marks: report.marks,
     note: [
+      series.length === 1 ? `${capital(rows[0].at)}. ` : "",
       "Against the fewest GPUs of the same series, at one data-set size. Efficiency is speed-up over the ratio of GPUs. Strong scaling keeps the global batch, weak scaling the local batch.",
     ],
   });
