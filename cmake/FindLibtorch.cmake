@@ -3,7 +3,8 @@
 # The wheel's TorchConfig.cmake is not used: it stops when the wheel is a CUDA one and no CUDA toolkit is present.
 #
 # Looked for, in this order: the CMake or environment variable JOULEMARK_TORCH (the folder `torch` of a wheel, or of an unpacked
-# libtorch), the newest ~/.cache/joulemark/venv-torch-*, and the torch that `python3` imports.
+# libtorch), the newest ~/.cache/joulemark/venv-torch-* (a CUDA build first where there is an NVIDIA driver or
+# JOULEMARK_TRAIN_CUDA is ON, a CPU build first elsewhere), and the torch that `python3` imports.
 #
 # Sets Libtorch_FOUND, Libtorch_ROOT, Libtorch_VERSION, Libtorch_CUDA (whether it is a CUDA build) and, for
 # those, Libtorch_CUDA_INCLUDE_DIRS (CUDA's and NCCL's headers; empty with a reason in Libtorch_CUDA_MISSING).
@@ -14,7 +15,20 @@ set(_candidates ${JOULEMARK_TORCH} $ENV{JOULEMARK_TORCH})
 if(NOT _candidates)
   file(GLOB _venvs LIST_DIRECTORIES true "$ENV{HOME}/.cache/joulemark/venv-torch-*/lib/python3*/site-packages/torch")
   list(SORT _venvs COMPARE NATURAL ORDER DESCENDING)
-  set(_candidates ${_venvs})
+  set(_cuda_builds "")
+  set(_cpu_builds "")
+  foreach(_venv IN LISTS _venvs)
+    if(EXISTS ${_venv}/lib/libtorch_cuda.so)
+      list(APPEND _cuda_builds ${_venv})
+    else()
+      list(APPEND _cpu_builds ${_venv})
+    endif()
+  endforeach()
+  if(JOULEMARK_TRAIN_CUDA STREQUAL "ON" OR EXISTS /dev/nvidiactl)
+    set(_candidates ${_cuda_builds} ${_cpu_builds})
+  else()
+    set(_candidates ${_cpu_builds} ${_cuda_builds})
+  endif()
 endif()
 if(NOT _candidates)
   # find_spec locates the package without running it: importing torch takes seconds.

@@ -100,8 +100,9 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     const auto count_or_zero = CLI::Range(std::int64_t{0}, std::int64_t{1} << 40);
     const auto not_negative = CLI::Range(0.0, 1e9);
     app.add_option("model", options.model, "which model; --list shows them")->type_name("MODEL")->required();
-    app.add_flag("--list", "list the models: source, parameters, data set, defaults");
-    app.add_flag("--version", "print the version");
+    bool answered_before = false;  // main has looked for these two already
+    app.add_flag("--list", answered_before, "list the models: source, parameters, data set, defaults");
+    app.add_flag("--version", answered_before, "print the version");
 
     auto* data = app.add_option_group("Data");
     data->add_option("--dataset", options.dataset, "'synthetic', or a folder of images: one sub-folder per class, or train/ and val/ with such")
