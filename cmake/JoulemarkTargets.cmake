@@ -5,6 +5,7 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_package(Threads REQUIRED)
@@ -22,6 +23,34 @@ add_library(joulemark_warnings INTERFACE)
 target_compile_options(joulemark_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-restrict
                                                     $<$<BOOL:${JOULEMARK_WERROR}>:-Werror>)
 
+# Parsing JSON, CLI11 and GoogleTest takes longer than compiling most of our files: each is parsed once, for the
+# libraries, for the commands, and for the tests. (-fpch-preprocess is what lets ccache see through it.)
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+function(joulemark_shared_headers name)
+  cmake_parse_arguments(arg "FOR_PROGRAMS" "" "HEADERS;LINKS;OPTIONS" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/headers/${name}.cpp CONTENT "")
+  add_library(joulemark_headers_${name} OBJECT ${CMAKE_BINARY_DIR}/headers/${name}.cpp)
+  target_link_libraries(joulemark_headers_${name} PRIVATE fmt::fmt nlohmann_json::nlohmann_json Threads::Threads
+                                                          ${arg_LINKS} joulemark_warnings)
+  target_compile_options(joulemark_headers_${name} PRIVATE ${arg_OPTIONS})
+  if(arg_FOR_PROGRAMS)
+    # Programs are compiled with -fPIE, and the compiler refuses headers made with -fPIC.
+    set_target_properties(joulemark_headers_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(joulemark_headers_${name} PRIVATE -fPIE)
+  endif()
+  target_precompile_headers(joulemark_headers_${name} PRIVATE
+    <algorithm> <filesystem> <map> <memory> <optional> <string> <vector> <fmt/format.h> <nlohmann/json.hpp>
+    ${arg_HEADERS})
+endfunction()
+
+function(joulemark_use_headers target name)
+  target_precompile_headers(${target} REUSE_FROM joulemark_headers_${name})
+endfunction()
+
+joulemark_shared_headers(library)
+
 # joulemark_library(NAME SOURCES a.cpp ... [LINKS target ...])
 # Makes joulemark_NAME with alias joulemark::NAME. Includes are written from src/: "core/clock.h".
 function(joulemark_library name)
@@ -30,17 +59,30 @@ function(joulemark_library name)
   add_library(joulemark::${name} ALIAS joulemark_${name})
   target_include_directories(joulemark_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(joulemark_${name} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS} joulemark_warnings)
+  joulemark_use_headers(joulemark_${name} library)
 endfunction()
 
-# joulemark_test(NAME SOURCES a_test.cpp ... [LINKS target ...] [LABELS unit])
+if(JOULEMARK_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  # Optimising test code costs more than running it.
+  set(JOULEMARK_TEST_OPTIONS -O0)
+  joulemark_shared_headers(test FOR_PROGRAMS HEADERS <gtest/gtest.h> <gmock/gmock.h> LINKS GTest::gmock OPTIONS ${JOULEMARK_TEST_OPTIONS})
+endif()
+
+# joulemark_test(NAME SOURCES a_test.cpp ... [LINKS target ...] [LABELS unit] [OWN_HEADERS])
 # One GoogleTest binary; every TEST becomes one ctest test. Label "unit" unless told otherwise.
 function(joulemark_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "OWN_HEADERS" "" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gmock_main joulemark_warnings)
+  target_compile_options(${name} PRIVATE ${JOULEMARK_TEST_OPTIONS})
+  if(NOT arg_OWN_HEADERS)
+    joulemark_use_headers(${name} test)
+  endif()
   target_compile_definitions(${name} PRIVATE
     JOULEMARK_FIXTURES="${PROJECT_SOURCE_DIR}/tests/fixtures" JOULEMARK_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
