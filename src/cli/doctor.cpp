@@ -32,10 +32,10 @@ struct ControlReport {
     std::string name;  // "power_cap_w gpu0"
     std::string device;
     std::string unit;
-    std::optional<double> minimum, maximum, current, standard;
-    std::string status;  // "permitted" | "not permitted" | "unavailable"
-    std::string reason;
-    std::string remedy;
+    std::optional<double> minimum = {}, maximum = {}, current = {}, standard = {};
+    std::string status = {};  // "permitted" | "not permitted" | "unavailable"
+    std::string reason = {};
+    std::string remedy = {};
 };
 
 struct LauncherReport {
