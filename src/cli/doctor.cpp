@@ -32,10 +32,10 @@ struct ControlReport {
     std::string name;  // "power_cap_w gpu0"
     std::string device;
     std::string unit;
-    std::optional<double> minimum, maximum, current, standard;
-    std::string status;  // "permitted" | "not permitted" | "unavailable"
-    std::string reason;
-    std::string remedy;
+    std::optional<double> minimum = {}, maximum = {}, current = {}, standard = {};
+    std::string status = {};  // "permitted" | "not permitted" | "unavailable"
+    std::string reason = {};
+    std::string remedy = {};
 };
 
 struct LauncherReport {
@@ -178,7 +178,12 @@ nlohmann::json to_json(const Machine& machine, const std::vector<ControlReport>&
     return document;
 }
 
-std::string milliseconds(const std::optional<double>& s) { return s ? fmt::format("{:.3g} ms", *s * 1e3) : "-"; }
+std::string time_text(const std::optional<double>& s) {
+    if (!s) {
+        return "-";
+    }
+    return *s < 1e-3 ? fmt::format("{:.3g} us", *s * 1e6) : fmt::format("{:.3g} ms", *s * 1e3);
+}
 
 /// Sensors that differ only in their device, "nvml gpu0" and "nvml gpu1", in one row.
 struct Row {
@@ -217,8 +222,8 @@ void print_sensors(const Machine& machine) {
     report::Table table({"sensor", "device", "quantity", "unit", "scope", "method", "refresh", "read", "note"});
     for (const Row& row : grouped(machine.reports, true)) {
         const SensorReport& r = row.report;
-        table.add({row.sensor, row.devices, r.quantity, r.unit, r.scope, r.method, milliseconds(r.update_period_s),
-                   milliseconds(r.read_latency_s), r.reason});
+        table.add({row.sensor, row.devices, r.quantity, r.unit, r.scope, r.method, time_text(r.update_period_s),
+                   time_text(r.read_latency_s), r.reason});
     }
     fmt::print("Sensors in use\n");
     fmt::print("{}\n", table.empty() ? "none\n" : table.text());

@@ -32,6 +32,7 @@ struct Options {
 
 /// The sensors of this machine. Sources borrow from the vendor library, which the machine keeps open.
 struct Machine {
+    std::shared_ptr<void> vendor;       ///< keeps the libraries loaded: first, so that it outlives the sources
     std::vector<Device> devices;
     std::vector<std::unique_ptr<Source>> sources;
     std::vector<SensorReport> reports;
@@ -41,7 +42,6 @@ struct Machine {
     std::size_t gpus_on_node = 0;       ///< before the job's visibility was applied
     std::string visibility_source;      ///< what said which GPUs the job may use: "CUDA_VISIBLE_DEVICES=0,1", "all"
     std::string driver_version;         ///< "" without an NVIDIA driver
-    std::shared_ptr<void> vendor;       ///< keeps the libraries loaded
 };
 
 /// Asks every backend in turn; one that fails costs only itself. Never throws for a missing sensor.

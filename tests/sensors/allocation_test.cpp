@@ -51,10 +51,10 @@ TEST(Allocation, is_counted) {
 }
 
 TEST(Allocation, none_in_any_read_below_a_tree) {
-    expect_none(discover({}, FixtureTree("intel_2_sockets"), {}));
-    expect_none(discover({}, FixtureTree("acpi_node_meter"), {}));
-    expect_none(discover({}, FixtureTree("cray_ex"), {}));
-    expect_none(discover({.root = "/", .estimate_cpu = true, .all_devices = false}, FixtureTree("virtual_machine"),
+    expect_none(discover_without_gpus({}, FixtureTree("intel_2_sockets")));
+    expect_none(discover_without_gpus({}, FixtureTree("acpi_node_meter")));
+    expect_none(discover_without_gpus({}, FixtureTree("cray_ex")));
+    expect_none(discover_without_gpus({.root = "/", .estimate_cpu = true, .all_devices = false}, FixtureTree("virtual_machine"),
                          {{"JOULEMARK_CPU_RATED_W", "100"}}));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sensors/fake_nvml.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace joulemark::sensors {
@@ -94,8 +95,10 @@ Table fake_table() {
     table.gpm_metrics_get = [](GpmMetricsGet* request) {
         for (unsigned i = 0; i < request->num_metrics; ++i) {
             GpmMetric& metric = request->metrics[i];
-            metric.status = metric.metric_id == gpm_sm_util || metric.metric_id == gpm_pcie_tx ? success : error_not_supported;
-            metric.value = (*reinterpret_cast<FakeGpu**>(request->sample2))->sm_util;
+            const double value = (*reinterpret_cast<FakeGpu**>(request->sample2))->sm_util;
+            const bool ratio = metric.metric_id == gpm_sm_util;
+            metric.status = ratio || metric.metric_id == gpm_pcie_tx ? success : error_not_supported;
+            metric.value = ratio || !std::isnan(value) ? value : 0;  // as the driver does: 0/0, but 0 bytes
         }
         return success;
     };

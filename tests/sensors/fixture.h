@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -49,6 +50,12 @@ class WritableTree {
   private:
     std::filesystem::path root_;
 };
+
+/// The whole catalogue over a tree, as on a machine without GPU drivers, whatever this one has.
+inline Machine discover_without_gpus(const Options& options, const FileTree& files, const Environment& environment = {}) {
+    setenv("JOULEMARK_NVML", "/nonexistent", 1);
+    return discover(options, files, environment);
+}
 
 /// What one backend finds in a tree.
 struct Found {

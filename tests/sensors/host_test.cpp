@@ -128,13 +128,13 @@ TEST(CpuEstimate, relative_power_follows_its_source) {
 
 TEST(Catalog, readable_rapl_is_never_ignored_for_an_estimate) {
     const Options options{.root = "/", .estimate_cpu = true, .all_devices = false};
-    const Machine machine = discover(options, FixtureTree("intel_2_sockets"), {});
+    const Machine machine = discover_without_gpus(options, FixtureTree("intel_2_sockets"));
     EXPECT_THAT(machine.sources, testing::Each(testing::Pointee(testing::Property(
                                      &Source::info, testing::Field(&SourceInfo::method, testing::Ne("estimated"))))));
 }
 
 TEST(Catalog, machine_without_sensors_has_reasons_and_no_source) {
-    const Machine machine = discover({}, FixtureTree("nothing"), {});
+    const Machine machine = discover_without_gpus({}, FixtureTree("nothing"));
     EXPECT_THAT(machine.sources, IsEmpty());
     EXPECT_THAT(machine.reports, testing::Each(testing::Field(&SensorReport::reason, testing::Not(IsEmpty()))));
     EXPECT_FALSE(machine.simulated);

@@ -231,6 +231,15 @@ TEST(Nvml, performance_metrics_come_in_si_units_and_unsupported_ones_are_reporte
     EXPECT_EQ(nvml.report("nvml.gpm gpu0", "nvlink tx").status, "unavailable");
 }
 
+TEST(Nvml, performance_counters_that_have_not_refreshed_are_a_gap_and_no_zero) {
+    Nvml nvml{.gpus = {{}}};
+    nvml.discover();
+    nvml.gpus[0].sm_util = std::nan("");
+    EXPECT_THAT(read(nvml.source("nvml.gpm")), ElementsAre(IsNan(), IsNan()));
+    nvml.gpus[0].sm_util = 7;
+    EXPECT_EQ(nvml.value("nvml.gpm", Metric::gpu_sm_util_pct), 7);
+}
+
 TEST(Nvml, memory_power_is_told_apart_and_module_power_only_where_there_is_a_module) {
     Nvml board{.gpus = {{}}};
     board.discover();
