@@ -111,9 +111,9 @@ class Roll {
 
   private:
     template <typename Change>
-    void change(Change&& change) {
+    void change(Change&& apply) {
         const std::scoped_lock lock(mutex_);
-        change();
+        apply();
         changed_.notify_all();
     }
     template <typename Holds>
