@@ -5,9 +5,15 @@
 #include <iterator>
 
 #include "analysis/configurations.h"
+#include "analysis/crossover.h"
 #include "analysis/energy.h"
 #include "analysis/laws.h"
+#include "analysis/least_energy.h"
 #include "analysis/metrics.h"
+#include "analysis/published.h"
+#include "analysis/quality.h"
+#include "analysis/regressions.h"
+#include "analysis/sensitivity.h"
 #include "analysis/warnings.h"
 
 namespace joulemark::analysis {
@@ -24,6 +30,13 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.scaling = scaling_of(model.configurations);
     model.energy_per_gpu_hour = energy_per_gpu_hour(model.configurations);
     model.energy_per_sample = energy_per_sample(model.configurations);
+    model.regressions = power_regressions(model.configurations);
+    std::ranges::move(factor_effects(model.configurations), std::back_inserter(model.regressions));
+    model.sensitivity = sensitivity_of(model.runs, model.configurations);
+    model.least_energy = least_energy_of(model.configurations);
+    model.batch_knees = batch_knees(model.configurations);
+    model.hardware = compare_hardware(model.configurations);
+    model.published = compare_with_published(model.configurations);
     model.warnings = study_warnings(model);
     return model;
 }

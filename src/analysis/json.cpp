@@ -3,6 +3,7 @@
 
 #include "analysis/analyze.h"
 #include "analysis/energy.h"
+#include "stats/diagnostics.h"
 
 namespace joulemark::analysis {
 namespace {
@@ -53,6 +54,10 @@ json run_json(const RunMetrics& run) {
     return entry;
 }
 
+json summary_json(const stats::Summary& summary) {
+    return {{"mean", finite(summary.mean)}, {"sd", maybe(summary.sd)}, {"ci95", interval(summary.ci95)}, {"n", summary.n}};
+}
+
 json configuration_json(const Configuration& configuration) {
     json names = json::array();
     for (const RunMetrics* run : configuration.runs) {
@@ -63,12 +68,60 @@ json configuration_json(const Configuration& configuration) {
                {"preliminary", configuration.preliminary()},
                {"runs", names}};
     for (const auto& [name, summary] : configuration.metrics) {
-        entry[name] = {{"mean", finite(summary.mean)},
-                       {"sd", maybe(summary.sd)},
-                       {"ci95", interval(summary.ci95)},
-                       {"n", summary.n}};
+        entry[name] = summary_json(summary);
     }
     return entry;
+}
+
+json least_energy_json(const LeastEnergy& least) {
+    const stats::Optimum& optimum = least.optimum;
+    return {{"factor", least.factor},
+            {"group", least.group},
+            {"value", finite(optimum.at)},
+            {"ci95", interval(optimum.ci95)},
+            {"epoch_energy_j", finite(optimum.value)},
+            {"interior", optimum.interior},
+            {"interior_share", optimum.interior_share},
+            {"time_form", stats::info(optimum.first).id},
+            {"power_form", stats::info(optimum.second).id},
+            {"n_levels", least.n_levels}};
+}
+
+json knee_json(const BatchKnee& knee) {
+    json levels = json::array();
+    for (const auto& level : knee.levels) {
+        levels.push_back({{"global_batch", level.batch}, {"quality", summary_json(level.quality)}});
+    }
+    return {{"group", knee.group},       {"quality", knee.quality},      {"direction", knee.direction},
+            {"levels", levels},          {"knee", maybe(knee.knee)},     {"beyond", maybe(knee.beyond)},
+            {"reason", knee.reason}};
+}
+
+json hardware_json(const HardwareComparison& comparison) {
+    json rows = json::array();
+    for (const auto& row : comparison.rows) {
+        rows.push_back({{"level", row.level},
+                        {"time_ratio", estimate(row.time_ratio)},
+                        {"energy_ratio", estimate(row.energy_ratio)}});
+    }
+    json crossings = json::array();
+    for (const auto& crossing : comparison.crossings) {
+        crossings.push_back({{"from", crossing.from}, {"to", crossing.to}, {"significant", crossing.significant}});
+    }
+    return {{"first", comparison.first}, {"second", comparison.second}, {"factor", comparison.factor},
+            {"group", comparison.group}, {"rows", rows},                {"crossings", crossings}};
+}
+
+json published_json(const PublishedComparison& comparison) {
+    return {{"factors", comparison.factors},
+            {"metric", comparison.metric},
+            {"value", summary_json(comparison.value)},
+            {"source", comparison.source},
+            {"published", interval(comparison.published)},
+            {"components", comparison.published_components},
+            {"note", comparison.note},
+            {"comparable", comparison.comparable},
+            {"reason", comparison.reason}};
 }
 
 json law_json(const Law& law) {
@@ -89,6 +142,8 @@ json law_json(const Law& law) {
     entry["r2"] = finite(law.fit->r2);
     entry["aicc"] = maybe(law.fit->aicc);
     entry["loo_rmse"] = maybe(law.fit->loo_rmse);
+    entry["diagnostics"] = {{"heteroscedasticity_p", maybe(stats::heteroscedasticity_p(*law.fit))},
+                            {"influential_levels", stats::influential_levels(*law.fit)}};
     return entry;
 }
 
@@ -123,6 +178,36 @@ json lines_json(const std::vector<EnergyLine>& lines, const char* slope_name) {
                         {"n_runs", line.n_runs}});
     }
     return list;
+}
+
+json regression_json(const Regression& regression) {
+    json terms = json::array();
+    for (const auto& term : regression.terms) {
+        json entry = estimate(term.estimate);
+        entry["name"] = term.name;
+        entry["vif"] = maybe(term.vif);
+        terms.push_back(std::move(entry));
+    }
+    json refused = json::array();
+    for (const auto& refusal : regression.refused) {
+        refused.push_back({{"terms", refusal.terms}, {"reason", refusal.reason}});
+    }
+    return {{"response", regression.response}, {"group", regression.group}, {"terms", terms}, {"refused", refused},
+            {"notes", regression.notes},       {"r2", finite(regression.r2)}, {"n", regression.n}};
+}
+
+json sensitivity_json(const Sensitivity& sensitivity) {
+    json conclusions = json::array();
+    for (const auto& conclusion : sensitivity.conclusions) {
+        conclusions.push_back({{"text", conclusion.text}, {"survives", conclusion.survives}});
+    }
+    return {{"component", sensitivity.component},
+            {"low", sensitivity.low},
+            {"high", sensitivity.high},
+            {"unit", sensitivity.unit},
+            {"source", sensitivity.source},
+            {"energy_band_j", interval(sensitivity.energy_band_j)},
+            {"conclusions", conclusions}};
 }
 
 void append_regions(json& list, const RunMetrics& run) {
@@ -182,8 +267,12 @@ json to_json(const Model& model) {
             {"energy_per_gpu_hour", lines_json(model.energy_per_gpu_hour, "slope_kwh")},
             {"energy_per_gpu_hour_identity", energy_per_gpu_hour_identity},
             {"energy_per_sample", lines_json(model.energy_per_sample, "slope_wh")},
-            {"regressions", json::array()},
-            {"sensitivity", json::array()},
+            {"regressions", list_of(model.regressions, regression_json)},
+            {"sensitivity", list_of(model.sensitivity, sensitivity_json)},
+            {"least_energy", list_of(model.least_energy, least_energy_json)},
+            {"batch_knees", list_of(model.batch_knees, knee_json)},
+            {"hardware", list_of(model.hardware, hardware_json)},
+            {"published", list_of(model.published, published_json)},
             {"regions", regions},
             {"coverage", coverage},
             {"warnings", warnings_json(model.warnings)}};

@@ -40,6 +40,8 @@ constexpr std::array field_table{
     MetricField{"mean_power_w", &RunMetrics::mean_power_w},
     MetricField{"samples_per_gpu_hour", &RunMetrics::samples_per_gpu_hour},
     MetricField{"updates_per_gpu_hour", &RunMetrics::updates_per_gpu_hour},
+    MetricField{"co2e_g", &RunMetrics::co2e_g},
+    MetricField{"cost", &RunMetrics::cost},
     MetricField{"gpu_memory_util_pct", &RunMetrics::gpu_memory_util_pct},
     MetricField{"gpu_memory_busy_pct", &RunMetrics::gpu_memory_busy_pct},
     MetricField{"gpu_busy_pct", &RunMetrics::gpu_busy_pct},
@@ -119,11 +121,17 @@ class Builder {
         metrics_.status = record.status;
         metrics_.factors = configuration_factors(record);
         metrics_.global_batch_stated = stated(record, "global_batch") && !stated(record, "local_batch");
+        bool memory_known = true;
         for (const HostRecord& host : record.hosts) {
             metrics_.hosts.push_back(host.host);
             inventories_.emplace_back(host.run_json);
             identify(host);
             keep_warnings(host);
+            metrics_.gpu_count += static_cast<double>(inventories_.back().gpus.size());
+            memory_known = memory_known && add_memory(host);
+        }
+        if (!memory_known) {
+            metrics_.host_memory_gb.reset();
         }
         static const nlohmann::json none = nlohmann::json::object();
         const nlohmann::json& tags = record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
@@ -153,9 +161,24 @@ class Builder {
     }
 
   private:
+    bool add_memory(const HostRecord& host) {
+        const auto bytes = number(child(host.run_json, "hardware"), "memory_bytes");
+        if (bytes) {
+            metrics_.host_memory_gb = metrics_.host_memory_gb.value_or(0) + *bytes / 1e9;
+        }
+        return bytes.has_value();
+    }
+
     void identify(const HostRecord& host) {
         const auto& run_json = host.run_json;
         metrics_.simulated = metrics_.simulated || child(run_json, "simulated") == true;
+        const auto& anchor = child(run_json, "anchor");
+        const auto& start = child(run_json, "start_ns");
+        if (!metrics_.start_realtime_ns && start.is_number_integer() && anchor.is_object() &&
+            child(anchor, "realtime_ns").is_number_integer() && child(anchor, "monotonic_ns").is_number_integer()) {
+            metrics_.start_realtime_ns = anchor["realtime_ns"].get<std::int64_t>() + start.get<std::int64_t>() -
+                                         anchor["monotonic_ns"].get<std::int64_t>();
+        }
         metrics_.imported = metrics_.imported || run_json.contains("imported");
         if (const auto study = run_json.find("study"); study != run_json.end() && study->is_object()) {
             metrics_.study = text(*study, "name");

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stats/law.h"
+#include "stats/optimum.h"
 #include "stats/summary.h"
 
 /// What `joulemark analyze` finds. Absent is std::nullopt, never 0; the reason stands in a warning or in the
@@ -62,8 +63,12 @@ struct RunMetrics {
     Value joule_per_sample, joule_per_token, samples_per_j;
     Value gpu_hours, energy_per_gpu_hour_kwh, mean_power_w;
     Value samples_per_gpu_hour, updates_per_gpu_hour;
+    Value co2e_g, cost;  ///< only when asked for (analysis/footprint.h)
     Value gpu_memory_util_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, throttled_pct, sm_clock_mhz;
     std::map<std::string, double> energy_by_component_j, energy_by_node_j;
+    std::optional<std::int64_t> start_realtime_ns;  ///< wall clock at which the command began
+    double gpu_count = 0;       ///< metered
+    Value host_memory_gb;       ///< of all hosts; absent when one did not tell
     Value max_gpu_power_w;      ///< of any GPU: tells whether a cap was ever reached
     std::optional<Quality> quality;
     std::string train_seed;     ///< "" when the program did not tell it
@@ -137,12 +142,100 @@ struct EnergyLine {
     std::size_t n = 0, n_runs = 0;
 };
 
+/// A linear model on configurations: what each term adds with the others held fixed.
+struct Regression {
+    struct Term {
+        std::string name;
+        stats::Estimate estimate;
+        Value vif;  ///< variance inflation; none for the intercept
+    };
+    struct Refusal {
+        std::vector<std::string> terms;
+        std::string reason;
+    };
+    std::string response;
+    nlohmann::json group = nlohmann::json::object();
+    std::vector<Term> terms;
+    std::vector<Refusal> refused;  ///< terms that the data cannot tell apart, and why
+    std::vector<std::string> notes;
+    double r2 = 0;
+    std::size_t n = 0;  ///< configurations
+};
+
+/// What an unmeasured part could change.
+struct Sensitivity {
+    std::string component;
+    double low = 0, high = 0;
+    std::string unit, source;
+    stats::Interval energy_band_j;  ///< of all usable runs that lack the part, with it
+    struct Conclusion {
+        std::string text;
+        bool survives = false;
+    };
+    std::vector<Conclusion> conclusions;
+};
+
+/// The level of least energy per epoch over a cap or a clock.
+struct LeastEnergy {
+    std::string factor;
+    nlohmann::json group = nlohmann::json::object();
+    stats::Optimum optimum;
+    std::size_t n_levels = 0;
+};
+
+/// Quality over the global batch.
+struct BatchKnee {
+    nlohmann::json group = nlohmann::json::object();
+    std::string quality, direction;
+    struct Level {
+        double batch = 0;
+        stats::Summary quality;
+    };
+    std::vector<Level> levels;
+    Value knee, beyond;  ///< the last batch before quality is significantly worse, and the first after
+    std::string reason;
+};
+
+/// Two kinds of hardware on the same work, first over second.
+struct HardwareComparison {
+    std::string first, second, factor;
+    nlohmann::json group = nlohmann::json::object();
+    struct Row {
+        double level = 0;
+        stats::Estimate time_ratio, energy_ratio;
+    };
+    std::vector<Row> rows;
+    struct Crossing {
+        double from = 0, to = 0;   ///< the order of energies turns between these levels
+        bool significant = false;  ///< on both sides
+    };
+    std::vector<Crossing> crossings;
+};
+
+/// A configuration beside a published number.
+struct PublishedComparison {
+    nlohmann::json factors = nlohmann::json::object();
+    std::string metric;
+    stats::Summary value;
+    std::string source;
+    stats::Interval published;
+    std::string published_components, note;
+    bool comparable = false;
+    std::string reason;  ///< why it is not
+};
+
 struct Model {
     std::vector<RunMetrics> runs;
     std::vector<Configuration> configurations;
     std::vector<Law> laws;
     std::vector<ScalingTable> scaling;
     std::vector<EnergyLine> energy_per_gpu_hour, energy_per_sample;
+    std::vector<Regression> regressions;
+    std::vector<Sensitivity> sensitivity;
+    std::vector<LeastEnergy> least_energy;
+    std::vector<BatchKnee> batch_knees;
+    std::vector<HardwareComparison> hardware;
+    std::vector<PublishedComparison> published;
     std::vector<Warning> warnings;
 
     Model() = default;

@@ -362,7 +362,7 @@ double evaluate(Form form, std::span<const double> p, double x) {
     return std::nan("");
 }
 
-Result<LawFit> fit_law(Form form, std::span<const Level> levels) {
+Result<LawFit> fit_law(Form form, std::span<const Level> levels, Detail detail) {
     if (auto failure = unusable(form, levels)) {
         return *failure;
     }
@@ -399,9 +399,14 @@ Result<LawFit> fit_law(Form form, std::span<const Level> levels) {
     }
     fit.unscaled = linear->unscaled;
     fit.leverage = linear->leverage;
-    fit.parameters = estimates(fit, solution, data);
+    for (const double value : solution.parameters) {
+        fit.parameters.push_back({value, std::nullopt});
+    }
     fit.aicc = corrected_aic(fit.rss, fit.levels, static_cast<int>(solution.parameters.size()));
-    fit.loo_rmse = leave_one_out(form, data);
+    if (detail == Detail::full) {
+        fit.parameters = estimates(fit, solution, data);
+        fit.loo_rmse = leave_one_out(form, data);
+    }
     return fit;
 }
 

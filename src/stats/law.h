@@ -58,8 +58,12 @@ struct LawFit {
     std::vector<double> parameter_values() const;
 };
 
+/// How much of a fit is worked out: `point` leaves out parameter intervals and the leave-one-out error, which
+/// cost most of the time and which resampling does not look at.
+enum class Detail { full, point };
+
 /// Fails with the reason: too few levels ("no law: 2 levels"), values that are not positive, or data that
 /// do not determine the form's bend.
-Result<LawFit> fit_law(Form form, std::span<const Level> levels);
+Result<LawFit> fit_law(Form form, std::span<const Level> levels, Detail detail = Detail::full);
 
 }  // namespace joulemark::stats

@@ -12,10 +12,10 @@ constexpr double indistinguishable = 2;
 
 }  // namespace
 
-Selection select_law(std::span<const Form> candidates, std::span<const Level> levels) {
+Selection select_law(std::span<const Form> candidates, std::span<const Level> levels, Detail detail) {
     Selection selection;
     for (const Form form : candidates) {
-        auto fit = fit_law(form, levels);
+        auto fit = fit_law(form, levels, detail);
         if (fit) {
             selection.fits.push_back(std::move(*fit));
         } else {
@@ -35,7 +35,8 @@ Selection select_law(std::span<const Form> candidates, std::span<const Level> le
     for (std::size_t i = 0; i < selection.fits.size(); ++i) {
         const LawFit& fit = selection.fits[i];
         const bool eligible = !by_aicc || fit.aicc.value_or(infinity) <= least + indistinguishable;
-        const double error = fit.loo_rmse.value_or(std::numeric_limits<double>::max());
+        const double error = detail == Detail::full ? fit.loo_rmse.value_or(std::numeric_limits<double>::max())
+                                                    : fit.aicc.value_or(fit.rss);
         if (eligible && error < best) {
             best = error;
             selection.selected = i;

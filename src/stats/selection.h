@@ -25,6 +25,8 @@ struct Selection {
 /// Fits every candidate and chooses: least AICc; among those within 2 of it, which AICc does not tell apart
 /// (Burnham and Anderson 2002, 2.6), the least leave-one-out error. With too few levels for AICc the
 /// leave-one-out error decides.
-Selection select_law(std::span<const Form> candidates, std::span<const Level> levels);
+///
+/// With Detail::point there is no leave-one-out error: AICc alone decides, else the least sum of squares.
+Selection select_law(std::span<const Form> candidates, std::span<const Level> levels, Detail detail = Detail::full);
 
 }  // namespace joulemark::stats
