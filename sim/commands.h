@@ -18,8 +18,8 @@ void add_show(CLI::App& app);
 /// The state named in JOULEMARK_SIM. Throws environment_error when there is none.
 State& state_of_environment();
 
-/// The GPUs that CUDA would show, as physical numbers: those of CUDA_VISIBLE_DEVICES (indices, UUIDs or unique
-/// beginnings of one; an entry that names none ends the list, as in CUDA), or all.
+/// The GPUs that CUDA would show, as physical numbers: those of CUDA_VISIBLE_DEVICES (indices, UUIDs or
+/// unique beginnings of one; an entry that names none ends the list, as in CUDA), or all.
 std::vector<unsigned> visible_gpus(const State& state);
 
 }  // namespace joulemark::sim

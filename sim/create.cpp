@@ -17,8 +17,8 @@ struct Line {
     std::vector<std::string> faults;
 };
 
-constexpr const char* control_functions[] = {"nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks",
-                                             "nvmlDeviceResetGpuLockedClocks"};
+constexpr const char* control_functions[] = {
+    "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks"};
 
 void create(const Line& line) {
     Options options;
@@ -66,16 +66,22 @@ void create(const Line& line) {
 
 void add_create(CLI::App& app) {
     auto line = std::make_shared<Line>();
-    CLI::App* command = app.add_subcommand("create", "Makes simulated GPUs: the file that JOULEMARK_SIM names");
+    CLI::App* command =
+        app.add_subcommand("create", "Makes simulated GPUs: the file that JOULEMARK_SIM names");
     command->add_option("STATE", line->path, "File to make; an old one is replaced")->required();
-    command->add_option("--accelerator", line->accelerator, "V100, A100, H100 or H200")->capture_default_str();
+    command->add_option("--accelerator", line->accelerator, "V100, A100, H100 or H200")
+        ->capture_default_str();
     command->add_option("--gpus", line->gpus, "How many")->capture_default_str();
     command->add_option("--clock", line->clock, "virtual (a week in seconds) or real")->capture_default_str();
     command->add_option("--seed", line->seed, "Of UUIDs, sensor phases and noise")->capture_default_str();
-    command->add_option("--counter-latency-ms", line->counter_latency_ms, "Of the energy counter, under the real clock")
+    command
+        ->add_option("--counter-latency-ms", line->counter_latency_ms,
+                     "Of the energy counter, under the real clock")
         ->capture_default_str();
     command->add_flag("--deny-controls", line->deny_controls, "No permission to set power limits and clocks");
-    command->add_option("--fault", line->faults, "KIND[:FUNCTION][=VALUE][@SECONDS][#GPU]; docs/simulation.md lists them")
+    command
+        ->add_option("--fault", line->faults,
+                     "KIND[:FUNCTION][=VALUE][@SECONDS][#GPU]; docs/simulation.md lists them")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command->footer("Example: joulemark-sim create gpus.sim --accelerator V100 --gpus 8");

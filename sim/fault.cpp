@@ -35,10 +35,10 @@ constexpr Kind kinds[] = {
 };
 
 #define JOULEMARK_SIM_NAME(member, symbol, ...) symbol,
-constexpr std::string_view functions[] = {
-    JOULEMARK_NVML_OPTIONAL(JOULEMARK_SIM_NAME)
-    // Two fields of nvmlDeviceGetFieldValues, which fail one by one.
-    "NVML_FI_DEV_POWER_AVERAGE", "NVML_FI_DEV_POWER_INSTANT"};
+constexpr std::string_view functions[] = {JOULEMARK_NVML_OPTIONAL(JOULEMARK_SIM_NAME)
+                                          // Two fields of nvmlDeviceGetFieldValues, which fail one by one.
+                                          "NVML_FI_DEV_POWER_AVERAGE",
+                                          "NVML_FI_DEV_POWER_INSTANT"};
 #undef JOULEMARK_SIM_NAME
 
 /// Cuts what follows the last `mark` off `text`.
@@ -71,7 +71,8 @@ Fault parse_fault(std::string_view spec) {
     }
     const auto check = [&](bool given, bool wanted, std::string_view what, std::string_view form) {
         if (given != wanted) {
-            throw bad_input("fault \"{}\": {} {} {} ({})", spec, kind->name, wanted ? "needs" : "takes no", what, form);
+            throw bad_input("fault \"{}\": {} {} {} ({})", spec, kind->name, wanted ? "needs" : "takes no",
+                            what, form);
         }
     };
     check(function.has_value(), kind->function, "function", ":FUNCTION");
@@ -83,7 +84,8 @@ Fault parse_fault(std::string_view spec) {
     Fault fault{kind->kind, -1, 0, 0, ""};
     if (function) {
         if (std::ranges::find(functions, *function) == std::end(functions)) {
-            throw bad_input("fault \"{}\": the simulated library has no device function \"{}\"", spec, *function);
+            throw bad_input("fault \"{}\": the simulated library has no device function \"{}\"", spec,
+                            *function);
         }
         function->copy(fault.function, sizeof fault.function - 1);
     }
@@ -122,7 +124,7 @@ std::string to_string(const Fault& fault) {
         text += fmt::format("={}", fault.value);
     }
     if (fault.after_ns > 0) {
-        text += fmt::format("@{}", seconds(fault.after_ns));
+        text += fmt::format("@{}", static_cast<double>(fault.after_ns) / ns_per_s);
     }
     if (fault.gpu >= 0) {
         text += fmt::format("#{}", fault.gpu);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two things the simulation asks of the kernel: byte locks, which a dead process gives back by itself, and
-// futexes, by which sleepers are told to look again (a lost signal costs only their timeout).
+// The two things the simulation asks of the kernel: byte locks, which a dead process gives back by itself,
+// and futexes, by which sleepers are told to look again (a lost signal costs only their timeout).
 #pragma once
-
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -15,13 +10,20 @@
 #include <ctime>
 #include <limits>
 
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace joulemark::sim {
 
 inline constexpr std::int64_t free_deadline = std::numeric_limits<std::int64_t>::max();
 
 /// Bytes that stand for locks, far behind the data.
 inline constexpr off_t state_byte = off_t{1} << 60;
-inline constexpr off_t seat_byte(std::size_t seat) { return state_byte + 1 + static_cast<off_t>(seat); }
+inline constexpr off_t seat_byte(std::size_t seat) {
+    return state_byte + 1 + static_cast<off_t>(seat);
+}
 
 /// Open file description locks: they go with the last descriptor, so also after kill -9; unlike POSIX locks,
 /// they do not go when some other descriptor of the file is closed.
@@ -40,9 +42,15 @@ inline int byte_lock(int fd, int command, short type, off_t byte, short* found =
     }
     return status;
 }
-inline void lock_byte(int fd, off_t byte) { byte_lock(fd, F_OFD_SETLKW, F_WRLCK, byte); }
-inline bool try_lock_byte(int fd, off_t byte) { return byte_lock(fd, F_OFD_SETLK, F_WRLCK, byte) == 0; }
-inline void unlock_byte(int fd, off_t byte) { byte_lock(fd, F_OFD_SETLK, F_UNLCK, byte); }
+inline void lock_byte(int fd, off_t byte) {
+    byte_lock(fd, F_OFD_SETLKW, F_WRLCK, byte);
+}
+inline bool try_lock_byte(int fd, off_t byte) {
+    return byte_lock(fd, F_OFD_SETLK, F_WRLCK, byte) == 0;
+}
+inline void unlock_byte(int fd, off_t byte) {
+    byte_lock(fd, F_OFD_SETLK, F_UNLCK, byte);
+}
 /// Whether another open file description holds the byte.
 inline bool byte_is_locked(int fd, off_t byte) {
     short found = F_UNLCK;

@@ -6,7 +6,8 @@
 
 int main(int argc, char** argv) {
     using namespace joulemark;
-    CLI::App app("Simulated GPUs: what to measure on a machine without any, with the truth known", "joulemark-sim");
+    CLI::App app("Simulated GPUs: what to measure on a machine without any, with the truth known",
+                 "joulemark-sim");
     app.require_subcommand(1);
     sim::add_create(app);
     sim::add_train(app);

@@ -59,16 +59,22 @@ struct BusId {
     unsigned domain, bus;
     std::string text() const { return fmt::format("{:08X}:{:02X}:00.0", domain, bus); }
 };
-BusId bus_id(unsigned gpu) { return {gpu / 128, 0x10 + gpu % 128}; }
+BusId bus_id(unsigned gpu) {
+    return {gpu / 128, 0x10 + gpu % 128};
+}
 
-bool mig_on(const Call& call) { return call.readings.fault(FaultKind::mig, call.gpu, call.now) != nullptr; }
+bool mig_on(const Call& call) {
+    return call.readings.fault(FaultKind::mig, call.gpu, call.now) != nullptr;
+}
 
 std::string uuid_of(const Call& call) {
     const std::string uuid = call.state.uuid(call.gpu);
     return call.slice < 0 ? uuid : fmt::format("MIG-{:x}{}", call.slice + 1, uuid.substr(5));
 }
 
-unsigned milliwatts(double watts) { return static_cast<unsigned>(std::lround(watts * 1e3)); }
+unsigned milliwatts(double watts) {
+    return static_cast<unsigned>(std::lround(watts * 1e3));
+}
 
 template <typename List>
 api::Return give_list(const List& list, unsigned int* count, unsigned int* out) {
@@ -100,8 +106,12 @@ api::Return find_device(api::Device* out, const std::function<bool(const State&,
 
 }  // namespace
 
-State* current_state() { return process().state.load(std::memory_order_acquire); }
-const Readings* initialised() { return process().readings.load(std::memory_order_acquire); }
+State* current_state() {
+    return process().state.load(std::memory_order_acquire);
+}
+const Readings* initialised() {
+    return process().readings.load(std::memory_order_acquire);
+}
 
 api::Device handle_of(unsigned gpu, int slice) {
     const std::size_t at = gpu * (slices_per_gpu + 1) + static_cast<std::size_t>(slice + 1);
@@ -110,7 +120,8 @@ api::Device handle_of(unsigned gpu, int slice) {
 
 bool is_handle(api::Device device) {
     const auto& handles = process().handles;
-    const bool ours = !std::less<>{}(device, handles.data()) && std::less<>{}(device, handles.data() + handles.size());
+    const bool ours =
+        !std::less<>{}(device, handles.data()) && std::less<>{}(device, handles.data() + handles.size());
     return ours && device->gpu < current_state()->gpus();
 }
 
@@ -159,8 +170,12 @@ JOULEMARK_SIM_EXPORT Return nvmlInit_v2() {
     ++self.initialised;
     return api::success;
 }
-JOULEMARK_SIM_EXPORT Return nvmlInit() { return nvmlInit_v2(); }
-JOULEMARK_SIM_EXPORT Return nvmlInitWithFlags(unsigned int) { return nvmlInit_v2(); }
+JOULEMARK_SIM_EXPORT Return nvmlInit() {
+    return nvmlInit_v2();
+}
+JOULEMARK_SIM_EXPORT Return nvmlInitWithFlags(unsigned int) {
+    return nvmlInit_v2();
+}
 
 JOULEMARK_SIM_EXPORT Return nvmlShutdown() {
     Process& self = process();
@@ -232,7 +247,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetHandleByIndex_v2(unsigned int index, De
 }
 
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetHandleByUUID(const char* uuid, Device* out) {
-    return find_device(out, [&](const State& state, unsigned gpu) { return uuid != nullptr && state.uuid(gpu) == uuid; });
+    return find_device(
+        out, [&](const State& state, unsigned gpu) { return uuid != nullptr && state.uuid(gpu) == uuid; });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetHandleByPciBusId_v2(const char* id, Device* out) {
     return find_device(out, [&](const State&, unsigned gpu) {
@@ -244,7 +260,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetIndex(Device device, unsigned int* out)
     return give(device, __func__, out, [](const Call& c) { return c.state.reordered(c.gpu); });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetName(Device device, char* out, unsigned int length) {
-    return on_device(device, __func__, [&](const Call& c) { return copy(c.state.profile().name, out, length); });
+    return on_device(device, __func__,
+                     [&](const Call& c) { return copy(c.state.profile().name, out, length); });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetUUID(Device device, char* out, unsigned int length) {
     return on_device(device, __func__, [&](const Call& c) { return copy(uuid_of(c), out, length); });
@@ -255,7 +272,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetPciInfo_v3(Device device, api::PciInfo*
         api::PciInfo info{};
         info.domain = id.domain;
         info.bus = id.bus;
-        std::snprintf(info.bus_id_legacy, sizeof info.bus_id_legacy, "%04X:%02X:00.0", id.domain & 0xffff, id.bus);
+        std::snprintf(info.bus_id_legacy, sizeof info.bus_id_legacy, "%04X:%02X:00.0", id.domain & 0xffff,
+                      id.bus);
         std::snprintf(info.bus_id, sizeof info.bus_id, "%s", id.text().c_str());
         return info;
     });
@@ -301,9 +319,10 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetFieldValues(Device device, int count, a
             field->timestamp = c.state.realtime_ns() / 1000;
             field->latency_usec = 0;
             field->value_type = api::type_unsigned;
-            field->status = !known || (average && !c.state.profile().averages_power)
-                                ? api::error_not_supported
-                                : faulty(c, average ? "NVML_FI_DEV_POWER_AVERAGE" : "NVML_FI_DEV_POWER_INSTANT");
+            field->status =
+                !known || (average && !c.state.profile().averages_power)
+                    ? api::error_not_supported
+                    : faulty(c, average ? "NVML_FI_DEV_POWER_AVERAGE" : "NVML_FI_DEV_POWER_INSTANT");
             if (field->status == api::success) {
                 field->value.as_unsigned = milliwatts(average ? c.readings.power_average_w(c.gpu, c.now)
                                                               : c.readings.power_instant_w(c.gpu, c.now));
@@ -322,26 +341,31 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetUtilizationRates(Device device, api::Ut
             return api::error_not_supported;  // as hardware does
         }
         const double busy = c.readings.busy_pct(c.gpu, c.now);
-        *out = {static_cast<unsigned>(std::lround(busy)), static_cast<unsigned>(std::lround(busy * memory_share))};
+        *out = {static_cast<unsigned>(std::lround(busy)),
+                static_cast<unsigned>(std::lround(busy * memory_share))};
         return api::success;
     });
 }
 
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetClockInfo(Device device, int type, unsigned int* out) {
     return give(device, __func__, out, [&](const Call& c) {
-        return type == api::clock_memory ? c.state.profile().memory_clock_mhz : c.readings.sm_clock_mhz(c.gpu, c.now);
+        return type == api::clock_memory ? c.state.profile().memory_clock_mhz
+                                         : c.readings.sm_clock_mhz(c.gpu, c.now);
     });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned int* out) {
     return give(device, __func__, out, [&](const Call& c) {
-        return type == api::clock_memory ? c.state.profile().memory_clock_mhz : c.state.profile().clock_max_mhz;
+        return type == api::clock_memory ? c.state.profile().memory_clock_mhz
+                                         : c.state.profile().clock_max_mhz;
     });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetTemperature(Device device, int, unsigned int* out) {
-    return give(device, __func__, out, [](const Call& c) { return std::lround(c.state.temperature_c(c.gpu, c.now)); });
+    return give(device, __func__, out,
+                [](const Call& c) { return std::lround(c.state.temperature_c(c.gpu, c.now)); });
 }
 
-JOULEMARK_SIM_EXPORT Return nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long long* out) {
+JOULEMARK_SIM_EXPORT Return nvmlDeviceGetCurrentClocksThrottleReasons(Device device,
+                                                                      unsigned long long* out) {
     return give(device, __func__, out, [](const Call& c) {
         const Segment* load = c.state.load_at(c.gpu, c.now);
         return load == nullptr ? api::reason_gpu_idle : load->capped ? api::reason_sw_power_cap : 0;
@@ -358,7 +382,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsig
     return give(device, __func__, out, [](const Call& c) { return milliwatts(c.state.limit_w(c.gpu)); });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned int* out) {
-    return give(device, __func__, out, [](const Call& c) { return milliwatts(c.state.profile().limit_max_w); });
+    return give(device, __func__, out,
+                [](const Call& c) { return milliwatts(c.state.profile().limit_max_w); });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetPowerManagementLimitConstraints(Device device, unsigned int* low,
                                                                          unsigned int* high) {
@@ -402,7 +427,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceResetGpuLockedClocks(Device device) {
     });
 }
 
-JOULEMARK_SIM_EXPORT Return nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned int* count, unsigned int* out) {
+JOULEMARK_SIM_EXPORT Return nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned int* count,
+                                                               unsigned int* out) {
     return on_gpu(device, __func__, [&](const Call& c) {
         return give_list(std::vector{c.state.profile().memory_clock_mhz}, count, out);
     });
@@ -416,7 +442,8 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetSupportedGraphicsClocks(Device device, 
     });
 }
 
-JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMigMode(Device device, unsigned int* current, unsigned int* pending) {
+JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMigMode(Device device, unsigned int* current,
+                                                 unsigned int* pending) {
     return on_gpu(device, __func__, [&](const Call& c) {
         if (current == nullptr || pending == nullptr) {
             return api::error_invalid_argument;
@@ -429,10 +456,12 @@ JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMigMode(Device device, unsigned int* cu
     });
 }
 JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned int* out) {
-    return give(device, __func__, out,
-                [](const Call& c) { return c.state.profile().architecture < api::architecture_ampere ? 0 : 7; });
+    return give(device, __func__, out, [](const Call& c) {
+        return c.state.profile().architecture < api::architecture_ampere ? 0 : 7;
+    });
 }
-JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned int index, Device* out) {
+JOULEMARK_SIM_EXPORT Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned int index,
+                                                                Device* out) {
     return on_gpu(device, __func__, [&](const Call& c) {
         if (out == nullptr) {
             return api::error_invalid_argument;

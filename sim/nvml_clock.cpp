@@ -25,6 +25,10 @@ JOULEMARK_SIM_EXPORT int joulemark_sim_sleep(void* participant, std::int64_t dea
     return static_cast<Participant*>(participant)->sleep_until(deadline_ns) ? 1 : 0;
 }
 
-JOULEMARK_SIM_EXPORT void joulemark_sim_wake(void* participant) { static_cast<Participant*>(participant)->wake(); }
+JOULEMARK_SIM_EXPORT void joulemark_sim_wake(void* participant) {
+    static_cast<Participant*>(participant)->wake();
+}
 
-JOULEMARK_SIM_EXPORT void joulemark_sim_leave(void* participant) { delete static_cast<Participant*>(participant); }
+JOULEMARK_SIM_EXPORT void joulemark_sim_leave(void* participant) {
+    delete static_cast<Participant*>(participant);
+}

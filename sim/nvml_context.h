@@ -35,8 +35,8 @@ struct Call {
     std::int64_t now;
 };
 
-/// The state that this process has open, null before the first nvmlInit. It stays after nvmlShutdown, for threads
-/// that still take part in the clock.
+/// The state that this process has open, null before the first nvmlInit. It stays after nvmlShutdown, for
+/// threads that still take part in the clock.
 State* current_state();
 /// The readings of the open state; null unless the library is initialised.
 const Readings* initialised();
@@ -73,8 +73,9 @@ api::Return on_device(api::Device device, std::string_view function, Body body) 
 /// As on_device, for what a MIG slice does not have.
 template <typename Body>
 api::Return on_gpu(api::Device device, std::string_view function, Body body) {
-    return on_device(device, function,
-                     [&](const Call& call) { return call.slice >= 0 ? api::error_not_supported : body(call); });
+    return on_device(device, function, [&](const Call& call) {
+        return call.slice >= 0 ? api::error_not_supported : body(call);
+    });
 }
 
 /// As on_gpu, for functions that give one value through a pointer.

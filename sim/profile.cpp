@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/profile.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <string>
+
+#include <strings.h>
 
 namespace joulemark::sim {
 namespace {
@@ -110,7 +110,9 @@ std::vector<unsigned> Profile::sm_clocks() const {
     return clocks;
 }
 
-std::span<const Profile> profiles() { return table; }
+std::span<const Profile> profiles() {
+    return table;
+}
 
 const Profile* find_profile(std::string_view key) {
     const auto* found = std::ranges::find_if(table, [&](const Profile& profile) {

@@ -9,7 +9,8 @@
 namespace joulemark::sim {
 
 /// What there is to know about one kind of accelerator. Limits and clocks are those of the data sheets and of
-/// nvidia-smi; refresh and averaging are those of Yang et al. (SC24) and, for Hopper, of measurements on one H200.
+/// nvidia-smi; refresh and averaging are those of Yang et al. (SC24) and, for Hopper, of measurements on one
+/// H200.
 struct Profile {
     std::string_view key;   ///< as given to `joulemark-sim create --accelerator`
     std::string_view name;  ///< as NVML tells it; always says "Simulated"
@@ -17,7 +18,7 @@ struct Profile {
     std::uint64_t memory_bytes;
 
     double idle_power_w;
-    double full_power_w;  ///< under full load without limits
+    double full_power_w;              ///< under full load without limits
     double limit_min_w, limit_max_w;  ///< of the power limit; the default is the maximum
 
     double clock_min_mhz, clock_max_mhz, clock_step_mhz;  ///< of the SM

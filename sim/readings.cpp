@@ -14,7 +14,8 @@ constexpr std::uint64_t reserved_memory = std::uint64_t{450} << 20;  // what the
 
 }  // namespace
 
-const Fault* Readings::fault(FaultKind kind, unsigned gpu, std::int64_t now, std::string_view function) const {
+const Fault* Readings::fault(FaultKind kind, unsigned gpu, std::int64_t now,
+                             std::string_view function) const {
     const auto found = std::ranges::find_if(faults_, [&](const Fault& fault) {
         return fault.kind == kind && (fault.gpu < 0 || fault.gpu == static_cast<std::int32_t>(gpu)) &&
                now >= state_.start_ns() + fault.after_ns && function == fault.function;
@@ -24,7 +25,8 @@ const Fault* Readings::fault(FaultKind kind, unsigned gpu, std::int64_t now, std
 
 std::int64_t Readings::refreshed_ns(unsigned gpu, std::int64_t now) const {
     const std::int64_t period = state_.profile().refresh_ns;
-    const auto offset = static_cast<std::int64_t>(mix(state_.seed(), gpu) % static_cast<std::uint64_t>(period));
+    const auto offset =
+        static_cast<std::int64_t>(mix(state_.seed(), gpu) % static_cast<std::uint64_t>(period));
     return now - (now - offset) % period;
 }
 
@@ -40,7 +42,9 @@ double Readings::power_instant_w(unsigned gpu, std::int64_t now) const {
     return mean_power_w(gpu, now, state_.profile().instant_window_ns);
 }
 
-double Readings::power_average_w(unsigned gpu, std::int64_t now) const { return mean_power_w(gpu, now, ns_per_s); }
+double Readings::power_average_w(unsigned gpu, std::int64_t now) const {
+    return mean_power_w(gpu, now, ns_per_s);
+}
 
 double Readings::energy_j(unsigned gpu, std::int64_t now) const {
     const auto at = [&](std::int64_t time) {
@@ -71,7 +75,8 @@ double Readings::sm_clock_mhz(unsigned gpu, std::int64_t now) const {
 
 std::uint64_t Readings::memory_used_bytes(unsigned gpu, std::int64_t now) const {
     const Segment* load = state_.load_at(gpu, now);
-    return std::min(reserved_memory + (load == nullptr ? 0 : load->memory_bytes), state_.profile().memory_bytes);
+    return std::min(reserved_memory + (load == nullptr ? 0 : load->memory_bytes),
+                    state_.profile().memory_bytes);
 }
 
 }  // namespace joulemark::sim

@@ -18,8 +18,8 @@ class Readings {
 
     double power_instant_w(unsigned gpu, std::int64_t now) const;
     double power_average_w(unsigned gpu, std::int64_t now) const;  ///< over 1 s
-    double energy_j(unsigned gpu, std::int64_t now) const;         ///< the counter, from the start of the driver
-    double busy_pct(unsigned gpu, std::int64_t now) const;         ///< over 1 s
+    double energy_j(unsigned gpu, std::int64_t now) const;  ///< the counter, from the start of the driver
+    double busy_pct(unsigned gpu, std::int64_t now) const;  ///< over 1 s
     double sm_clock_mhz(unsigned gpu, std::int64_t now) const;
     std::uint64_t memory_used_bytes(unsigned gpu, std::int64_t now) const;
 

@@ -26,7 +26,8 @@ void show(const Line& line) {
     const std::int64_t from = line.from_ns.value_or(state.start_ns());
     const std::int64_t to = line.to_ns.value_or(now);
     if (to < from || to > now) {
-        throw bad_input("--from-ns {} and --to-ns {} have to lie in order, and not after now ({})", from, to, now);
+        throw bad_input("--from-ns {} and --to-ns {} have to lie in order, and not after now ({})", from, to,
+                        now);
     }
     nlohmann::json document = {{"simulated", true},
                                {"accelerator", state.profile().key},
@@ -43,14 +44,15 @@ void show(const Line& line) {
     }
     for (unsigned gpu = 0; gpu < state.gpus(); ++gpu) {
         const Segment* load = state.load_at(gpu, now);
-        document["gpus"].push_back({{"gpu", gpu},
-                                    {"index", state.reordered(gpu)},
-                                    {"uuid", state.uuid(gpu)},
-                                    {"power_limit_w", state.limit_w(gpu)},
-                                    {"sm_clock_limit_mhz", state.clock_limit_mhz(gpu)},
-                                    {"power_w", load == nullptr ? state.profile().idle_power_w : load->power_w},
-                                    {"energy_j", state.energy_j(gpu, to) - state.energy_j(gpu, from)},
-                                    {"busy_s", state.busy_s(gpu, to) - state.busy_s(gpu, from)}});
+        document["gpus"].push_back(
+            {{"gpu", gpu},
+             {"index", state.reordered(gpu)},
+             {"uuid", state.uuid(gpu)},
+             {"power_limit_w", state.limit_w(gpu)},
+             {"sm_clock_limit_mhz", state.clock_limit_mhz(gpu)},
+             {"power_w", load == nullptr ? state.profile().idle_power_w : load->power_w},
+             {"energy_j", state.energy_j(gpu, to) - state.energy_j(gpu, from)},
+             {"busy_s", state.busy_s(gpu, to) - state.busy_s(gpu, from)}});
     }
     if (line.json) {
         fmt::print("{}\n", document.dump(2));
@@ -59,9 +61,9 @@ void show(const Line& line) {
     fmt::print("{} x {}, {} clock, {:.3f} s (simulated)\n", state.gpus(), state.profile().name,
                document["clock"].get<std::string>(), seconds(to - from));
     for (const auto& gpu : document["gpus"]) {
-        fmt::print("gpu {}: {:.3f} J, busy {:.3f} s, limits {:g} W and {:g} MHz\n", gpu["index"].get<unsigned>(),
-                   gpu["energy_j"].get<double>(), gpu["busy_s"].get<double>(), gpu["power_limit_w"].get<double>(),
-                   gpu["sm_clock_limit_mhz"].get<double>());
+        fmt::print("gpu {}: {:.3f} J, busy {:.3f} s, limits {:g} W and {:g} MHz\n",
+                   gpu["index"].get<unsigned>(), gpu["energy_j"].get<double>(), gpu["busy_s"].get<double>(),
+                   gpu["power_limit_w"].get<double>(), gpu["sm_clock_limit_mhz"].get<double>());
     }
 }
 
@@ -69,7 +71,8 @@ void show(const Line& line) {
 
 void add_show(CLI::App& app) {
     auto line = std::make_shared<Line>();
-    CLI::App* command = app.add_subcommand("show", "State of simulated GPUs, and the exact energies between two times");
+    CLI::App* command =
+        app.add_subcommand("show", "State of simulated GPUs, and the exact energies between two times");
     command->add_option("STATE", line->path, "File of `joulemark-sim create`")->required();
     command->add_option("--from-ns", line->from_ns, "Of the simulated clock (default: its start)");
     command->add_option("--to-ns", line->to_ns, "(default: now)");

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/state.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -15,6 +10,11 @@
 #include <span>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "core/clock.h"
 #include "core/units.h"
 #include "sim/kernel.h"
@@ -23,7 +23,8 @@
 namespace joulemark::sim {
 namespace {
 
-static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free,
+static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
               "atomics in shared memory must not hide a lock");
 
 constexpr char magic[8] = {'J', 'M', 'S', 'I', 'M', '0', '1', '\0'};
@@ -33,7 +34,9 @@ constexpr std::uint64_t allocation_step = 512;  // segments
 // The clock does not start at 0, nor the counters: a reader that takes 0 for "none" should be found out.
 constexpr std::int64_t clock_start_ns = 1000 * ns_per_s;
 
-std::size_t file_bytes(unsigned gpus) { return header_bytes + gpus * max_segments * sizeof(Segment); }
+std::size_t file_bytes(unsigned gpus) {
+    return header_bytes + gpus * max_segments * sizeof(Segment);
+}
 
 }  // namespace
 
@@ -42,7 +45,8 @@ void State::create(const std::filesystem::path& path, const Options& options) {
     temporary += "." + std::to_string(getpid()) + ".tmp";
     const auto fail = [&](int error) {
         unlink(temporary.c_str());
-        return environment_error("cannot create the simulated GPUs {}: {}", path.string(), std::strerror(error));
+        return environment_error("cannot create the simulated GPUs {}: {}", path.string(),
+                                 std::strerror(error));
     };
     const files::Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file) {
@@ -87,13 +91,16 @@ Result<State*> State::open(const std::filesystem::path& path) {
     static std::mutex mutex;
     // Never destroyed: threads may still leave the clock while the process ends.
     static auto& opened = *new std::map<std::pair<dev_t, ino_t>, std::unique_ptr<State>>;
-    const std::string remedy = "make simulated GPUs with `joulemark-sim create` and name the file in JOULEMARK_SIM";
+    const std::string remedy =
+        "make simulated GPUs with `joulemark-sim create` and name the file in JOULEMARK_SIM";
     const std::lock_guard guard(mutex);
 
     files::Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     struct stat status {};
     if (!file || fstat(file.get(), &status) != 0) {
-        return Failure{fmt::format("cannot open the simulated GPUs {}: {}", path.string(), std::strerror(errno)), remedy};
+        return Failure{
+            fmt::format("cannot open the simulated GPUs {}: {}", path.string(), std::strerror(errno)),
+            remedy};
     }
     const std::pair key(status.st_dev, status.st_ino);
     if (const auto known = opened.find(key); known != opened.end()) {
@@ -109,8 +116,9 @@ Result<State*> State::open(const std::filesystem::path& path) {
         return Failure{fmt::format("cannot map {}: {}", path.string(), std::strerror(errno)), remedy};
     }
     auto* header = static_cast<Header*>(memory);
-    if (!std::ranges::equal(header->magic, magic) || header->gpus > max_gpus || bytes != file_bytes(header->gpus) ||
-        header->profile >= profiles().size() || header->faults > max_faults) {
+    if (!std::ranges::equal(header->magic, magic) || header->gpus > max_gpus ||
+        bytes != file_bytes(header->gpus) || header->profile >= profiles().size() ||
+        header->faults > max_faults) {
         munmap(memory, bytes);
         return foreign;
     }
@@ -125,7 +133,9 @@ State::State(files::Descriptor file, Header* header, Segment* log)
 State::Lock::Lock(State& state) : state_(state), threads_(state.mutex_) {
     lock_byte(state_.file_.get(), state_byte);
 }
-State::Lock::~Lock() { unlock_byte(state_.file_.get(), state_byte); }
+State::Lock::~Lock() {
+    unlock_byte(state_.file_.get(), state_byte);
+}
 
 std::int64_t State::now_ns() const {
     return real_clock() ? MonotonicClock().now_ns() : header_->now_ns.load(std::memory_order_acquire);
@@ -138,8 +148,8 @@ std::int64_t State::realtime_ns() const {
 std::string State::uuid(unsigned gpu) const {
     const std::uint64_t high = mix(seed(), 2 * gpu);
     const std::uint64_t low = mix(seed(), 2 * gpu + 1);
-    return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff,
-                       low >> 48, low & 0xffffffffffff);
+    return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                       high & 0xffff, low >> 48, low & 0xffffffffffff);
 }
 
 unsigned State::reordered(unsigned number) const {
@@ -185,8 +195,9 @@ Segment* State::segment_at(unsigned gpu, std::int64_t time_ns) const {
             return end - 1;
         }
     }
-    Segment* after = std::upper_bound(
-        begin, end, time_ns, [](std::int64_t time, const Segment& segment) { return time < segment.start_ns; });
+    Segment* after = std::upper_bound(begin, end, time_ns, [](std::int64_t time, const Segment& segment) {
+        return time < segment.start_ns;
+    });
     return after == begin ? nullptr : after - 1;
 }
 
@@ -211,7 +222,8 @@ double State::busy_s(unsigned gpu, std::int64_t time_ns) const {
     if (segment == nullptr) {
         return 0;
     }
-    return segment->busy_s + segment->busy * seconds(std::min(time_ns, segment->end_ns.load()) - segment->start_ns);
+    return segment->busy_s +
+           segment->busy * seconds(std::min(time_ns, segment->end_ns.load()) - segment->start_ns);
 }
 
 double State::temperature_c(unsigned gpu, std::int64_t time_ns) const {
@@ -260,11 +272,14 @@ void State::reserve(unsigned gpu, std::uint64_t count) {
         return;
     }
     if (count > max_segments) {
-        throw environment_error("the load log of simulated GPU {} is full; make a new state with `joulemark-sim create`", gpu);
+        throw environment_error(
+            "the load log of simulated GPU {} is full; make a new state with `joulemark-sim create`", gpu);
     }
-    // Writing to a page of a mapped sparse file on a full disk would end the process: ask for the space first.
+    // Writing to a page of a mapped sparse file on a full disk would end the process: ask for the space
+    // first.
     const auto offset = header_bytes + (gpu * max_segments + allocated) * sizeof(Segment);
-    const int error = posix_fallocate(file_.get(), static_cast<off_t>(offset), allocation_step * sizeof(Segment));
+    const int error =
+        posix_fallocate(file_.get(), static_cast<off_t>(offset), allocation_step * sizeof(Segment));
     if (error != 0) {
         throw environment_error("cannot extend the load log of the simulated GPUs: {}", std::strerror(error));
     }

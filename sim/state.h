@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated GPUs of one machine: a sparse file that every process maps. Readers take no lock. Writers hold a
-// kernel lock (an OFD lock on one byte), and each change becomes visible by one atomic store, so that a process
-// killed at any instruction leaves a state that is whole and unlocked.
+// The simulated GPUs of one machine: a sparse file that every process maps. Readers take no lock. Writers
+// hold a kernel lock (an OFD lock on one byte), and each change becomes visible by one atomic store, so that
+// a process killed at any instruction leaves a state that is whole and unlocked.
 #pragma once
 
 #include <atomic>
@@ -68,7 +68,7 @@ struct Load {
 /// asleep until the deadline. Whoever sits there holds a kernel lock on the slot's own byte of the file.
 struct Slot {
     std::atomic<std::int64_t> deadline;
-    std::atomic<std::uint64_t> owner;    ///< never used twice
+    std::atomic<std::uint64_t> owner;  ///< never used twice
     std::atomic<std::uint32_t> drives;
     std::atomic<std::uint32_t> woken;
     std::atomic<std::uint32_t> changes;  ///< futex word
@@ -105,8 +105,8 @@ class State {
     /// Makes the file, replacing an old one. Throws environment_error naming the path and the cause.
     static void create(const std::filesystem::path& path, const Options& options);
 
-    /// Maps the file, or says why not. Within a process the same file gives the same object, which is kept to the
-    /// end of the process: handles and threads may outlive the library that they came from.
+    /// Maps the file, or says why not. Within a process the same file gives the same object, which is kept to
+    /// the end of the process: handles and threads may outlive the library that they came from.
     static Result<State*> open(const std::filesystem::path& path);
 
     State(const State&) = delete;
@@ -178,7 +178,7 @@ class State {
     files::Descriptor file_;
     Header* header_;
     Segment* log_;
-    std::mutex mutex_;  // OFD locks do not exclude threads that share the descriptor
+    std::mutex mutex_;                 // OFD locks do not exclude threads that share the descriptor
     bool own_[max_participants] = {};  // seats of this process, under mutex_
 };
 

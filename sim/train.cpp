@@ -40,8 +40,9 @@ Truth read_truth(const std::string& given, const Profile& profile) {
 std::vector<unsigned> choose_gpus(const State& state, unsigned wanted) {
     std::vector<unsigned> gpus = visible_gpus(state);
     if (gpus.empty()) {
-        throw environment_error("CUDA_VISIBLE_DEVICES leaves no simulated GPU visible; unset it or name some of {}",
-                                state.gpus());
+        throw environment_error(
+            "CUDA_VISIBLE_DEVICES leaves no simulated GPU visible; unset it or name some of {}",
+            state.gpus());
     }
     if (wanted > gpus.size()) {
         throw bad_input("--gpus {}: only {} simulated GPUs are visible", wanted, gpus.size());
@@ -70,7 +71,8 @@ class Training {
           gpus_(choose_gpus(state_, line.gpus)),
           truth_(read_truth(line.truth, state_.profile())),
           local_batch_(choose_local_batch(line, gpus_.size())),
-          samples_(line.samples > 0 ? line.samples : static_cast<std::uint64_t>(std::llround(truth_.samples))),
+          samples_(line.samples > 0 ? line.samples
+                                    : static_cast<std::uint64_t>(std::llround(truth_.samples))),
           run_(state_.next_run()),
           job_(state_, gpus_),
           marks_(!state_.real_clock()) {}
@@ -116,17 +118,18 @@ class Training {
 
         const Quality reached = quality(truth_, static_cast<double>(global_batch()), line_.seed, epoch);
         const std::int64_t end = job_.now_ns();
-        marks_.send({{"event", "end"},
-                     {"name", "epoch"},
-                     {"index", epoch},
-                     {"rank", 0},
-                     {"t", end},
-                     {"samples", samples_},
-                     {"updates", (samples_ + global_batch() - 1) / global_batch()},
-                     {"loss", reached.loss},
-                     {"quality", {{"name", "top1_error"}, {"value", reached.top1_error}, {"direction", "lower"}}}});
-        fmt::print("epoch {}: {:.3f} s (simulated), loss {:.4f}, top-1 error {:.4f}\n", epoch, seconds(end - start),
-                   reached.loss, reached.top1_error);
+        marks_.send(
+            {{"event", "end"},
+             {"name", "epoch"},
+             {"index", epoch},
+             {"rank", 0},
+             {"t", end},
+             {"samples", samples_},
+             {"updates", (samples_ + global_batch() - 1) / global_batch()},
+             {"loss", reached.loss},
+             {"quality", {{"name", "top1_error"}, {"value", reached.top1_error}, {"direction", "lower"}}}});
+        fmt::print("epoch {}: {:.3f} s (simulated), loss {:.4f}, top-1 error {:.4f}\n", epoch,
+                   seconds(end - start), reached.loss, reached.top1_error);
         std::fflush(stdout);
     }
 
@@ -176,18 +179,22 @@ void train(const Line& line) {
 
 void add_train(CLI::App& app) {
     auto line = std::make_shared<Line>();
-    CLI::App* command = app.add_subcommand("train", "Trains on simulated GPUs: speed and power follow the ground truth");
+    CLI::App* command =
+        app.add_subcommand("train", "Trains on simulated GPUs: speed and power follow the ground truth");
     command->add_option("--gpus", line->gpus, "How many of the visible GPUs (default: all)");
     auto* local = command->add_option("--local-batch", line->local_batch, "Per GPU (default: 128)");
     command->add_option("--global-batch", line->global_batch, "Over all GPUs")->excludes(local);
     command->add_option("--epochs", line->epochs, "All of them, warm-up included")->capture_default_str();
-    command->add_option("--warmup-epochs", line->warmup_epochs, "How many of them are warm-up")->capture_default_str();
+    command->add_option("--warmup-epochs", line->warmup_epochs, "How many of them are warm-up")
+        ->capture_default_str();
     command->add_option("--samples", line->samples, "Of the data set (default: the truth's)");
     command->add_option("--seed", line->seed, "Of training")->capture_default_str();
     command->add_option("--workload", line->workload, "Its name in the results")->capture_default_str();
-    command->add_option("--truth", line->truth, "Ground truth: JSON, or a file of it; docs/simulation.md lists the keys");
+    command->add_option("--truth", line->truth,
+                        "Ground truth: JSON, or a file of it; docs/simulation.md lists the keys");
     command->footer(
-        "Example: JOULEMARK_SIM=gpus.sim joulemark-sim train --gpus 4 --epochs 3 --truth '{\"gpu_exponent\": 0.85}'");
+        "Example: JOULEMARK_SIM=gpus.sim joulemark-sim train --gpus 4 --epochs 3 --truth '{\"gpu_exponent\": "
+        "0.85}'");
     command->callback([line] { train(*line); });
 }
 

@@ -53,7 +53,9 @@ double limited(double limit, double knee, double maximum, double exponent) {
     return std::pow(limit / maximum, -exponent);
 }
 
-double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
+double uniform(std::uint64_t bits) {
+    return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
 
 // Streams of random numbers, so that one kind of noise does not shift another.
 enum Stream : std::uint64_t { stream_epoch = 1, stream_run, stream_power, stream_error, stream_loss };
@@ -70,19 +72,22 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 double normal(std::uint64_t seed, std::uint64_t index) {
     const std::uint64_t bits = mix(seed, index);
-    return std::sqrt(-2 * std::log(uniform(bits))) * std::cos(2 * std::numbers::pi * uniform(mix(bits, index)));
+    return std::sqrt(-2 * std::log(uniform(bits))) *
+           std::cos(2 * std::numbers::pi * uniform(mix(bits, index)));
 }
 
 Truth parse_truth(const std::string& json, const std::string& origin, const Profile& profile) {
     const auto document = nlohmann::json::parse(json, nullptr, false);
     if (!document.is_object()) {
-        throw bad_input("{} is not a JSON object of ground-truth numbers such as {{\"gpu_exponent\": 0.9}}", origin);
+        throw bad_input("{} is not a JSON object of ground-truth numbers such as {{\"gpu_exponent\": 0.9}}",
+                        origin);
     }
     Truth truth(profile);
     for (const auto& [name, value] : document.items()) {
         const Key* key = std::ranges::find(keys, name, &Key::name);
         if (key == std::end(keys)) {
-            throw bad_input("{}: unknown key \"{}\"; docs/simulation.md lists the keys of the ground truth", origin, name);
+            throw bad_input("{}: unknown key \"{}\"; docs/simulation.md lists the keys of the ground truth",
+                            origin, name);
         }
         if (!value.is_number()) {
             throw bad_input("{}: \"{}\" has to be a number, not {}", origin, name, value.dump());
@@ -114,15 +119,16 @@ double epoch_time_s(const Truth& truth, const Profile& profile, const Operating&
     const double spread = std::pow(at.gpus, -truth.gpu_exponent);
     const double batch = std::pow(at.local_batch / truth.reference_batch, -truth.batch_exponent);
     const double cap = limited(at.power_cap_w, truth.cap_knee_w, profile.limit_max_w, truth.cap_exponent);
-    const double clock = limited(at.sm_clock_mhz, truth.clock_knee_mhz, profile.clock_max_mhz, truth.clock_exponent);
+    const double clock =
+        limited(at.sm_clock_mhz, truth.clock_knee_mhz, profile.clock_max_mhz, truth.clock_exponent);
     return (work * spread * batch * cap * clock + truth.floor_s) * with.time;
 }
 
 double natural_power_w(const Truth& truth, const Profile& profile, const Operating& at, const Noise& with) {
     const double dynamic = truth.full_power_w - profile.idle_power_w;
-    return profile.idle_power_w + dynamic *
-                                      std::pow(at.sm_clock_mhz / profile.clock_max_mhz, truth.power_clock_exponent) *
-                                      std::pow(at.gpus, -truth.power_gpu_exponent) * with.power;
+    return profile.idle_power_w +
+           dynamic * std::pow(at.sm_clock_mhz / profile.clock_max_mhz, truth.power_clock_exponent) *
+               std::pow(at.gpus, -truth.power_gpu_exponent) * with.power;
 }
 
 std::vector<Phase> phases(double gpus) {

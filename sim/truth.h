@@ -12,19 +12,19 @@ namespace joulemark::sim {
 /// The laws that simulated training obeys. Analysis is tested by whether it finds these numbers again, so the
 /// formulas (docs/simulation.md) are exact and pure. A knee of 0 means a power law over the whole range.
 struct Truth {
-    double epoch_time_s = 0;        ///< one GPU, no limits, `samples`, `reference_batch`
-    double samples = 1281167;       ///< what epoch_time_s holds for
-    double gpu_exponent = 0.9;      ///< time ~ gpus^-gpu_exponent
-    double floor_s = 0;             ///< added to the time, whatever the configuration
-    double cap_exponent = 0.7;      ///< time ~ (cap / knee)^-cap_exponent below the knee
+    double epoch_time_s = 0;    ///< one GPU, no limits, `samples`, `reference_batch`
+    double samples = 1281167;   ///< what epoch_time_s holds for
+    double gpu_exponent = 0.9;  ///< time ~ gpus^-gpu_exponent
+    double floor_s = 0;         ///< added to the time, whatever the configuration
+    double cap_exponent = 0.7;  ///< time ~ (cap / knee)^-cap_exponent below the knee
     double cap_knee_w = 0;
-    double clock_exponent = 0.6;    ///< time ~ (clock / knee)^-clock_exponent below the knee
+    double clock_exponent = 0.6;  ///< time ~ (clock / knee)^-clock_exponent below the knee
     double clock_knee_mhz = 0;
-    double batch_exponent = 0.05;   ///< time ~ (local batch / reference_batch)^-batch_exponent
+    double batch_exponent = 0.05;  ///< time ~ (local batch / reference_batch)^-batch_exponent
     double reference_batch = 128;
-    double warmup_factor = 1.15;    ///< warm-up epochs take this much longer
-    double noise_pct = 1;           ///< sd of the logarithm of an epoch's time, in per cent
-    double run_noise_pct = 0.5;     ///< the same, once per run
+    double warmup_factor = 1.15;  ///< warm-up epochs take this much longer
+    double noise_pct = 1;         ///< sd of the logarithm of an epoch's time, in per cent
+    double run_noise_pct = 0.5;   ///< the same, once per run
 
     double full_power_w = 0;            ///< one GPU, no limits
     double power_clock_exponent = 1.2;  ///< (power - idle) ~ (clock / maximum)^power_clock_exponent
@@ -71,7 +71,8 @@ Noise noise(const Truth& truth, std::uint64_t seed, std::uint64_t run, std::uint
 double epoch_time_s(const Truth& truth, const Profile& profile, const Operating& at, const Noise& with = {});
 
 /// Watts of one GPU in the compute phase, had it no power limit.
-double natural_power_w(const Truth& truth, const Profile& profile, const Operating& at, const Noise& with = {});
+double natural_power_w(const Truth& truth, const Profile& profile, const Operating& at,
+                       const Noise& with = {});
 
 /// A part of an epoch: computing, communicating (all-reduce waits; only with several GPUs), evaluating.
 struct Phase {
@@ -86,7 +87,8 @@ double phase_power_w(const Truth& truth, const Profile& profile, const Operating
                      const Noise& with = {});
 
 /// Joules of one GPU over one full epoch.
-double epoch_energy_j(const Truth& truth, const Profile& profile, const Operating& at, const Noise& with = {});
+double epoch_energy_j(const Truth& truth, const Profile& profile, const Operating& at,
+                      const Noise& with = {});
 
 /// After `epoch` full epochs (counted from 0).
 struct Quality {

@@ -14,7 +14,9 @@ constexpr std::int64_t patience_ns = 50'000'000;
 
 }  // namespace
 
-bool State::seat_is_alive(std::size_t seat) { return own_[seat] || byte_is_locked(file_.get(), seat_byte(seat)); }
+bool State::seat_is_alive(std::size_t seat) {
+    return own_[seat] || byte_is_locked(file_.get(), seat_byte(seat));
+}
 
 std::unique_ptr<Participant> Participant::join(State& state, bool drives) {
     const State::Lock lock(state);

@@ -10,14 +10,14 @@
 
 namespace joulemark::sim {
 
-/// A seat at the clock of simulated GPUs, for one thread. While its thread is awake the clock stands still; when
-/// all participants sleep, and one who drives is among them, it jumps to the earliest deadline. Under the real
-/// clock a seat only sleeps, and owns loads.
+/// A seat at the clock of simulated GPUs, for one thread. While its thread is awake the clock stands still;
+/// when all participants sleep, and one who drives is among them, it jumps to the earliest deadline. Under
+/// the real clock a seat only sleeps, and owns loads.
 ///
-/// No state of the clock is ever between two others: the time is one atomic number, a seat another, and a sleeper
-/// whose deadline has come counts as awake from that store on, whether or not it was told. Participants that
-/// died are noticed by the kernel lock that they no longer hold: before the clock follows a driver, when somebody
-/// joins, and by sleepers who have seen no progress for a while.
+/// No state of the clock is ever between two others: the time is one atomic number, a seat another, and a
+/// sleeper whose deadline has come counts as awake from that store on, whether or not it was told.
+/// Participants that died are noticed by the kernel lock that they no longer hold: before the clock follows a
+/// driver, when somebody joins, and by sleepers who have seen no progress for a while.
 class Participant {
   public:
     /// Null when every seat is taken.

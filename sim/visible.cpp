@@ -31,7 +31,8 @@ std::optional<unsigned> named_gpu(const State& state, const std::string& name) {
 State& state_of_environment() {
     const char* path = std::getenv("JOULEMARK_SIM");
     if (path == nullptr || *path == '\0') {
-        throw environment_error("JOULEMARK_SIM does not name a file of simulated GPUs; make one with `joulemark-sim create`");
+        throw environment_error(
+            "JOULEMARK_SIM does not name a file of simulated GPUs; make one with `joulemark-sim create`");
     }
     const auto state = State::open(path);
     if (!state) {

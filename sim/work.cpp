@@ -70,7 +70,8 @@ Limits Job::limits() const {
 
 void Job::run(const std::function<Pace(const Limits&)>& pace) {
     State& state = seat_->state();
-    // Under the real clock nobody notices at once when this process is killed: its load must not outlive it long.
+    // Under the real clock nobody notices at once when this process is killed: its load must not outlive it
+    // long.
     const double longest_s = state.real_clock() ? 1 : std::numeric_limits<double>::infinity();
     for (double left = 1; left > 0;) {
         const Pace now = pace(limits());
@@ -96,8 +97,10 @@ void add_work(CLI::App& app) {
     CLI::App* command = app.add_subcommand("work", "Keeps simulated GPUs busy for a while");
     command->add_option("--seconds", line->seconds, "Duration")->required();
     command->add_option("--power-w", line->power_w, "Power of each GPU; the power limit cuts it")->required();
-    command->add_option("--busy", line->busy_pct, "Per cent of the time in which a kernel runs")->capture_default_str();
-    command->add_option("--gpu", line->gpus, "Index among the visible GPUs; may be repeated")->capture_default_str();
+    command->add_option("--busy", line->busy_pct, "Per cent of the time in which a kernel runs")
+        ->capture_default_str();
+    command->add_option("--gpu", line->gpus, "Index among the visible GPUs; may be repeated")
+        ->capture_default_str();
     command->add_option("--memory-gib", line->memory_gib, "Device memory in use")->capture_default_str();
     command->footer("Example: JOULEMARK_SIM=gpus.sim joulemark-sim work --seconds 60 --power-w 200");
     command->callback([line] { work(*line); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/factors.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analysis/json_access.h"
 #include "core/csv.h"
@@ -12,7 +12,7 @@
 namespace joulemark::analysis {
 namespace {
 
-constexpr std::array not_configuration{"seed", "train_seed", "repeat", "position", "order", "run", "name"};
+constexpr std::array<std::string_view, 7> not_configuration{"seed", "train_seed", "repeat", "position", "order", "run", "name"};
 
 const nlohmann::json& first_run_json(const store::RunRecord& record) {
     static const nlohmann::json none = nlohmann::json::object();
@@ -87,12 +87,16 @@ bool stated(const store::RunRecord& record, std::string_view name) {
 
 nlohmann::json configuration_factors(const store::RunRecord& record) {
     nlohmann::json factors = record.factors.is_object() ? record.factors : nlohmann::json::object();
-    for (const char* name : not_configuration) {
-        factors.erase(name);
+    for (const std::string_view name : not_configuration) {
+        factors.erase(std::string(name));
     }
     const nlohmann::json& run_json = first_run_json(record);
-    for (const auto& [key, value] : child(run_json, "tags").items()) {
-        factors.emplace("tag." + key, value);
+    if (!child(run_json, "study").is_object()) {  // a study's configuration is in its factors alone
+        for (const auto& [key, value] : child(run_json, "tags").items()) {
+            if (std::ranges::find(not_configuration, key) == not_configuration.end()) {
+                factors.emplace("tag." + key, value);
+            }
+        }
     }
     std::size_t gpus = 0;
     for (const store::HostRecord& host : record.hosts) {
@@ -106,23 +110,13 @@ nlohmann::json configuration_factors(const store::RunRecord& record) {
     if (const std::string hardware = hardware_name(record); !hardware.empty()) {
         factors.emplace("hardware", hardware);
     }
-    if (const std::string workload = workload_name(run_json); !workload.empty()) {
-        factors.emplace("workload", workload);
+    if (!run_json.contains("imported")) {
+        if (const std::string workload = workload_name(run_json); !workload.empty()) {
+            factors.emplace("workload", workload);
+        }
     }
     complete_batches(factors);
     return factors;
-}
-
-std::string factors_text(const nlohmann::json& factors) {
-    std::string text;
-    for (const auto& [key, value] : factors.items()) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key,
-                            value.is_string() ? value.get<std::string>()
-                            : value.is_number() && !value.is_number_integer()
-                                ? csv::text(value.get<double>())
-                                : value.dump());
-    }
-    return text.empty() ? "all" : text;
 }
 
 }  // namespace joulemark::analysis

@@ -22,7 +22,4 @@ std::optional<double> number(const nlohmann::json& factors, std::string_view nam
 /// Whether the study gave this factor, rather than the program or a product of other factors.
 bool stated(const store::RunRecord& record, std::string_view name);
 
-/// "gpus 4, power_cap_w 250" of a configuration or a group; "all" without factors.
-std::string factors_text(const nlohmann::json& factors);
-
 }  // namespace joulemark::analysis

@@ -125,8 +125,10 @@ class Builder {
             identify(host);
             keep_warnings(host);
         }
-        for (const nlohmann::json* known : {&record.config, &record.factors}) {
-            for (const char* name : {"train_seed", "seed"}) {
+        static const nlohmann::json none = nlohmann::json::object();
+        const nlohmann::json& tags = record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
+        for (const nlohmann::json* known : {&record.config, &record.factors, &tags}) {
+            for (const char* name : {"seed", "train_seed"}) {
                 if (metrics_.train_seed.empty() && known->contains(name)) {
                     metrics_.train_seed = (*known)[name].dump();
                 }
@@ -189,6 +191,9 @@ class Builder {
     bool complete() const { return metrics_.missing_hosts.empty() && metrics_.status != "incomplete"; }
 
     void add_windows() {
+        if (metrics_.imported) {
+            return;  // a row of a table has no window
+        }
         for (std::size_t i = 0; i < record_.hosts.size(); ++i) {
             const HostRecord& host = record_.hosts[i];
             for (const RegionRecord& region : host.regions) {
@@ -358,7 +363,7 @@ class Builder {
         if (!metrics_.imported) {
             return;
         }
-        const nlohmann::json& given = record_.hosts.front().run_json["imported"];
+        const nlohmann::json& given = child(child(record_.hosts.front().run_json, "imported"), "metrics");
         for (const MetricField& field : field_table) {
             if (const auto value = number(given, field.name)) {
                 metrics_.*field.value = *value;

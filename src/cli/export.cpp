@@ -11,17 +11,21 @@
 namespace joulemark::cli {
 
 int export_command(const Arguments& arguments) {
-    CLI::App app{"Writes the time series of every device, and a table of epochs and one of runs, in open formats.",
-                 "export"};
+    CLI::App app{
+        "Writes the time series of every device, and a table of epochs and one of runs, in open formats.",
+        "export"};
     std::string dir, out, format = "csv";
     app.add_option("DIR", dir, "Results directory")->required();
-    app.add_option("--format", format, "csv or jsonl")->check(CLI::IsMember({"csv", "jsonl"}))->capture_default_str();
+    app.add_option("--format", format, "csv or jsonl")
+        ->check(CLI::IsMember({"csv", "jsonl"}))
+        ->capture_default_str();
     app.add_option("-d,--directory", out, "Where to write (default: DIR/export)");
     app.footer("Example: joulemark export joulemark-results --format csv -d tables");
     if (!parse(app, arguments)) {
         return 0;
     }
-    const std::filesystem::path target = out.empty() ? std::filesystem::path(dir) / "export" : std::filesystem::path(out);
+    const std::filesystem::path target =
+        out.empty() ? std::filesystem::path(dir) / "export" : std::filesystem::path(out);
     const store::Merged merged = open_results(dir);
     store::export_results(dir, merged.database,
                           format == "csv" ? store::ExportFormat::csv : store::ExportFormat::jsonl, target);

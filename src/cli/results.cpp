@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/results.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace joulemark::cli {
 
@@ -19,7 +18,8 @@ store::Merged open_results(const std::filesystem::path& dir) {
     if (isatty(STDERR_FILENO) != 0) {
         options.progress = [&](std::size_t done, std::size_t total) {
             const auto now = clock::now();
-            if (now - begin < std::chrono::seconds(1) || (shown && now - last < std::chrono::milliseconds(200))) {
+            if (now - begin < std::chrono::seconds(1) ||
+                (shown && now - last < std::chrono::milliseconds(200))) {
                 return;
             }
             last = now;

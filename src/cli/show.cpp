@@ -31,11 +31,17 @@ using store::RunRecord;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_regions = 40, most_devices = 16, spark_width = 60;
 
-std::string percent(std::optional<double> value) { return value ? fmt::format("{:.1f}", *value) : "-"; }
+std::string percent(std::optional<double> value) {
+    return value ? fmt::format("{:.1f}", *value) : "-";
+}
 
-std::string number(std::optional<double> value) { return number_text(value.value_or(nan)); }
+std::string number(std::optional<double> value) {
+    return number_text(value.value_or(nan));
+}
 
-std::string energy(std::optional<double> value) { return energy_text(value.value_or(nan)); }
+std::string energy(std::optional<double> value) {
+    return energy_text(value.value_or(nan));
+}
 
 std::string status_text(const RunRecord& run, const std::optional<RegionSummary>& whole) {
     return run.status + (whole && whole->simulated ? ", simulated" : "") +
@@ -85,12 +91,9 @@ json to_json(const RunRecord& run) {
     for (const auto& host : run.hosts) {
         received.push_back(host.host);
     }
-    json object{{"run", run.run},
-                {"status", run.status},
-                {"factors", run.factors},
-                {"expected_hosts", run.expected_hosts},
-                {"hosts", received},
-                {"epochs", store::epochs(run)}};
+    json object{{"run", run.run},         {"status", run.status},
+                {"factors", run.factors}, {"expected_hosts", run.expected_hosts},
+                {"hosts", received},      {"epochs", store::epochs(run)}};
     if (whole) {
         object["command"] = to_json(*whole);
     }
@@ -108,7 +111,8 @@ int show_runs(const store::Database& database, bool as_json) {
         const auto whole = store::summarise_run(run);
         table.add({run.run, status_text(run, whole), store::factors_text(run.factors),
                    fmt::format("{}/{}", run.hosts.size(), run.expected_hosts.size()),
-                   duration_text(whole ? whole->wall_time_s : nan), energy(whole ? whole->energy_j : std::nullopt),
+                   duration_text(whole ? whole->wall_time_s : nan),
+                   energy(whole ? whole->energy_j : std::nullopt),
                    whole && whole->energy_j ? whole->energy_components : "not measured",
                    number(whole ? whole->mean_power_w : std::nullopt), std::to_string(store::epochs(run))});
     });
@@ -147,7 +151,8 @@ void print_identity(const RunRecord& run) {
     for (const auto& host : run.hosts) {
         if (!host.end_json) {
             line("cut", fmt::format("{} wrote no end: it was killed, or is still running", host.host));
-        } else if (const auto status = store::json_number(*host.end_json, "exit_status"); status && *status != 0) {
+        } else if (const auto status = store::json_number(*host.end_json, "exit_status");
+                   status && *status != 0) {
             line("exit", fmt::format("status {} on {}", *status, host.host));
         }
     }
@@ -159,14 +164,15 @@ void print_identity(const RunRecord& run) {
     }
     line("software", software);
     if (whole && whole->energy_j) {
-        line("energy", fmt::format("{} ± {} in {}, {} ({})", energy(whole->energy_j), energy(whole->energy_bound_j),
-                                   duration_text(whole->wall_time_s), whole->energy_components,
-                                   store::method_text(*whole)));
+        line("energy", fmt::format("{} ± {} in {}, {} ({})", energy(whole->energy_j),
+                                   energy(whole->energy_bound_j), duration_text(whole->wall_time_s),
+                                   whole->energy_components, store::method_text(*whole)));
     }
 }
 
 void print_devices(const RunRecord& run) {
-    Table table({"host", "device", "name", "energy", "method", "mean W", "max W", "busy %", "SM %", "memory %", "covered %"});
+    Table table({"host", "device", "name", "energy", "method", "mean W", "max W", "busy %", "SM %",
+                 "memory %", "covered %"});
     std::size_t left_out = 0;
     for (const auto& host : run.hosts) {
         std::map<std::string, std::string> names;
@@ -190,7 +196,8 @@ void print_devices(const RunRecord& run) {
                            number(device.mean_power_w), number(device.max_power_w),
                            percent(device.gpu_busy_pct ? device.gpu_busy_pct : device.cpu_busy_pct),
                            percent(device.sm_util_pct), percent(device.gpu_memory_util_pct),
-                           percent(duration > 0 ? std::optional(100 * device.covered_s / duration) : std::nullopt)});
+                           percent(duration > 0 ? std::optional(100 * device.covered_s / duration)
+                                                : std::nullopt)});
             }
         }
     }
@@ -201,7 +208,8 @@ void print_devices(const RunRecord& run) {
 }
 
 void print_regions(const RunRecord& run) {
-    Table table({"region", "time", "samples", "loss", "quality", "energy", "±", "mean W", "J/sample", "busy %", "SM %", "memory %"});
+    Table table({"region", "time", "samples", "loss", "quality", "energy", "±", "mean W", "J/sample",
+                 "busy %", "SM %", "memory %"});
     std::size_t rows = 0, left_out = 0;
     for (const RegionSummary& region : store::summarise_regions(run)) {
         if (region.name == run_format::command_region) {
@@ -211,12 +219,13 @@ void print_regions(const RunRecord& run) {
             ++left_out;
             continue;
         }
-        table.add({fmt::format("{} {}{}", region.name, region.index, region.open ? " (open)" : ""),
-                   duration_text(region.wall_time_s), number(region.samples), number(region.loss),
-                   region.quality ? fmt::format("{} {}", region.quality_name, number_text(*region.quality)) : "-",
-                   energy(region.energy_j), energy(region.energy_bound_j), number(region.mean_power_w),
-                   number(region.joule_per_sample()), percent(region.gpu_busy_pct), percent(region.sm_util_pct),
-                   percent(region.gpu_memory_util_pct)});
+        table.add(
+            {fmt::format("{} {}{}", region.name, region.index, region.open ? " (open)" : ""),
+             duration_text(region.wall_time_s), number(region.samples), number(region.loss),
+             region.quality ? fmt::format("{} {}", region.quality_name, number_text(*region.quality)) : "-",
+             energy(region.energy_j), energy(region.energy_bound_j), number(region.mean_power_w),
+             number(region.joule_per_sample()), percent(region.gpu_busy_pct), percent(region.sm_util_pct),
+             percent(region.gpu_memory_util_pct)});
     }
     if (table.empty()) {
         fmt::print("\nThe command marked no regions\n");
@@ -236,8 +245,10 @@ std::vector<double> on_grid(const store::Series& series) {
     std::vector<double> sums(cells, 0), counts(cells, 0);
     for (std::size_t i = 0; i < series.time_ns.size(); ++i) {
         if (!std::isnan(series.mean[i])) {
-            const double place = span > 0 ? static_cast<double>(series.time_ns[i] - begin) / static_cast<double>(span) : 0;
-            const auto cell = std::min(cells - 1, static_cast<std::size_t>(place * static_cast<double>(cells)));
+            const double place =
+                span > 0 ? static_cast<double>(series.time_ns[i] - begin) / static_cast<double>(span) : 0;
+            const auto cell =
+                std::min(cells - 1, static_cast<std::size_t>(place * static_cast<double>(cells)));
             sums[cell] += series.mean[i];
             counts[cell] += 1;
         }
@@ -296,7 +307,8 @@ void print_sentences(const char* title, const std::map<std::string, std::vector<
         fmt::print("\n{}\n", title);
     }
     for (const auto& [sentence, hosts] : sentences) {
-        fmt::print("  {}: {}\n", hosts.size() == 1 ? hosts.front() : fmt::format("{} hosts", hosts.size()), sentence);
+        fmt::print("  {}: {}\n", hosts.size() == 1 ? hosts.front() : fmt::format("{} hosts", hosts.size()),
+                   sentence);
     }
 }
 
@@ -305,8 +317,9 @@ void print_reservations(const RunRecord& run) {
     for (const auto& host : run.hosts) {
         for (const json& one : store::json_array(host.run_json, "unavailable")) {
             const std::string remedy = store::json_text(one, "remedy");
-            missing[fmt::format("{} ({}): {}{}", store::json_text(one, "name"), store::json_text(one, "quantity"),
-                                store::json_text(one, "reason"), remedy.empty() ? "" : "; " + remedy)]
+            missing[fmt::format("{} ({}): {}{}", store::json_text(one, "name"),
+                                store::json_text(one, "quantity"), store::json_text(one, "reason"),
+                                remedy.empty() ? "" : "; " + remedy)]
                 .push_back(host.host);
         }
         for (const auto& warning : host.warnings) {
@@ -335,7 +348,8 @@ int show_run(const store::Database& database, const std::string& name, bool as_j
     object["warnings"] = json::array();
     for (const auto& host : run.hosts) {
         for (const auto& warning : host.warnings) {
-            object["warnings"].push_back({{"host", host.host}, {"code", warning.code}, {"text", warning.text}});
+            object["warnings"].push_back(
+                {{"host", host.host}, {"code", warning.code}, {"text", warning.text}});
         }
         object["unavailable"][host.host] = store::json_array(host.run_json, "unavailable");
     }

@@ -22,8 +22,9 @@ inline constexpr std::array all_files{run_file, gpu_file, cpu_file, node_file, r
 /// The first columns of gpu.csv, cpu.csv and node.csv; a column per metric follows (sensors/metric.h).
 inline constexpr std::array<std::string_view, 3> sample_columns{"time_ns", "read_ns", "device"};
 inline constexpr std::array<std::string_view, 14> region_columns{
-    "time_ns", "event", "name",         "index",   "rank",              "samples", "updates",
-    "tokens",  "loss",  "quality_name", "quality", "quality_direction", "source",  "data"};
+    "time_ns", "event",  "name", "index",        "rank",    "samples",
+    "updates", "tokens", "loss", "quality_name", "quality", "quality_direction",
+    "source",  "data"};
 
 /// The meter's own regions.
 inline constexpr std::string_view idle_before_region = "joulemark.idle_before";

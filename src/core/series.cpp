@@ -93,7 +93,8 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
     const bool first = samples_ == 0;
     const bool reset = !first && value < last_raw_;
     const double next_value = first ? value : last_value_ + (reset ? 0 : value - last_raw_);
-    for (std::size_t number = passed_.size(); number < edges_.count() && edges_[number] <= time_ns; ++number) {
+    for (std::size_t number = passed_.size(); number < edges_.count() && edges_[number] <= time_ns;
+         ++number) {
         const std::int64_t at = edges_[number];
         const std::int64_t through = resets_ + (reset ? 1 : 0);
         AtEdge passed{.value = next_value,

@@ -97,7 +97,7 @@ class CounterSeries {
     struct AtEdge {
         double value;
         std::int64_t distance_ns;
-        std::int64_t covered_until_ns;  ///< the edge, moved into the sampled time
+        std::int64_t covered_until_ns;               ///< the edge, moved into the sampled time
         std::int64_t resets_before, resets_through;  ///< as the start, and as the end of a window
         std::int64_t samples_before, samples_through;
     };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/hostlist.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -89,6 +91,27 @@ std::vector<std::string> expand_hostlist(std::string_view list) {
         hosts.insert(hosts.end(), names->begin(), names->end());
     }
     return hosts;
+}
+
+std::optional<int> count_on_node(std::string_view counts, int node) {
+    std::int64_t nodes = 0;
+    while (!counts.empty() && node >= 0) {
+        const std::string_view entry = counts.substr(0, counts.find(','));
+        counts.remove_prefix(std::min(counts.size(), entry.size() + 1));
+        const std::size_t times = entry.find("(x");
+        const auto count = csv::integer(entry.substr(0, times));
+        const auto repeat = times == std::string_view::npos
+                                ? std::optional<std::int64_t>(1)
+                                : csv::integer(entry.substr(times + 2, entry.size() - times - 3));
+        if (!count || !repeat || *count < 1 || *count > 1'000'000 || *repeat < 1) {
+            return std::nullopt;
+        }
+        nodes += *repeat;
+        if (node < nodes) {
+            return static_cast<int>(*count);
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace joulemark::launch

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/csv.h"
+#include "launch/hostlist.h"
 
 namespace joulemark::launch {
 namespace {
@@ -71,6 +72,9 @@ RankEnvironment rank_environment(const Lookup& lookup) {
         result.local_rank = local_rank.value_or(0);
         result.local_world_size = integer(lookup, variables.local_world_size);
         result.launcher = variables.launcher;
+        if (const auto node = integer(lookup, "SLURM_NODEID"); node && result.launcher == "slurm") {
+            result.local_world_size = count_on_node(text(lookup, "SLURM_STEP_TASKS_PER_NODE"), *node);
+        }
         if (result.job_id.empty()) {
             result.job_id = text(lookup, variables.job_id);
         }

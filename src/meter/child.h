@@ -63,9 +63,9 @@ class SignalRelay {
 
 /// How a command ended.
 struct ChildEnd {
-    int exit_status = 0;        ///< 128+n after signal n
+    int exit_status = 0;             ///< 128+n after signal n
     std::optional<int> signal = {};  ///< that ended it
-    rusage usage{};             ///< of the command and those of its descendants that were waited for
+    rusage usage{};                  ///< of the command and those of its descendants that were waited for
 };
 
 /// The metered command: standard input, output and error as they are here, unless `output` replaces its

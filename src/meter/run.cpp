@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -37,18 +39,36 @@ using namespace std::chrono_literals;
 
 constexpr const char* socket_variable = "JOULEMARK_SOCKET";
 
-std::unique_ptr<OutputTap> make_tap(const RunOptions& options, SignalRelay& relay, OutputTap::Take take) {
-    std::vector<std::unique_ptr<LogReader>> readers;
+/// What fails here is Joulemark's failure and not the command's.
+template <typename Prepare>
+auto before_child(Prepare&& prepare) {
+    try {
+        return prepare();
+    } catch (const Error& error) {
+        throw Error(error.code() == ExitCode::environment ? ExitCode::before_child : error.code(),
+                    error.what());
+    }
+}
+
+using LogReaders = std::vector<std::unique_ptr<LogReader>>;
+
+LogReaders make_readers(const RunOptions& options) {
+    LogReaders readers;
     if (options.mllog) {
         readers.push_back(std::make_unique<MllogReader>());
     }
     if (!options.epoch_regex.empty()) {
         readers.push_back(std::make_unique<EpochRegexReader>(options.epoch_regex));
     }
+    return readers;
+}
+
+/// None where nobody reads the output.
+std::unique_ptr<OutputTap> make_tap(LogReaders readers, SignalRelay& relay, OutputTap::Take take) {
     if (readers.empty()) {
         return nullptr;
     }
-    auto tap = std::make_unique<OutputTap>(std::move(readers), std::move(take));
+    auto tap = before_child([&] { return std::make_unique<OutputTap>(std::move(readers), std::move(take)); });
     relay.on_resize([tap = tap.get()] { tap->copy_window_size(); });
     return tap;
 }
@@ -78,10 +98,10 @@ ChildEnd run_command(const RunOptions& options, const std::string& socket_path, 
 class MeteredRun {
   public:
     MeteredRun(const RunOptions& options, const launch::RankEnvironment& ranks, const launch::Lookup& lookup,
-               SignalRelay& relay, sensors::Machine& machine, controls::Controls& controls,
+               SignalRelay& relay, sensors::Machine& machine, std::optional<controls::Controls>& controls,
                std::optional<Election::Sampler> election);
 
-    int run();
+    int run(LogReaders readers);
 
   private:
     void take(Message message, std::int64_t now_ns);
@@ -93,7 +113,7 @@ class MeteredRun {
     const RunOptions& options_;
     SignalRelay& relay_;
     sensors::Machine& machine_;
-    controls::Controls& controls_;
+    std::optional<controls::Controls>& controls_;
     std::optional<Election::Sampler> election_;
     RunIdentity identity_;
     SamplingRates rates_;
@@ -115,14 +135,18 @@ SamplingRates rates(const RunOptions& options) {
     return rates;
 }
 
-controls::Controls apply_controls(const RunOptions& options, const sensors::Machine& machine) {
+std::optional<controls::Controls> apply_controls(const RunOptions& options, const sensors::Machine& machine) {
+    const controls::Request request{options.power_cap_w, options.sm_clock_mhz};
+    if (request.empty()) {
+        return std::nullopt;
+    }
     std::vector<controls::Target> targets;
     for (const sensors::Device& device : machine.devices) {
         if (device.component == "gpu") {
             targets.push_back({device.id, device.uuid});
         }
     }
-    return controls::Controls::apply({options.power_cap_w, options.sm_clock_mhz}, targets);
+    return controls::Controls::apply(request, targets);
 }
 
 /// A folder that no run has used yet: an MPI job's id can come again after a while, and then gets a number.
@@ -141,7 +165,7 @@ std::filesystem::path host_folder(const RunOptions& options, RunIdentity& identi
 
 MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment& ranks,
                        const launch::Lookup& lookup, SignalRelay& relay, sensors::Machine& machine,
-                       controls::Controls& controls, std::optional<Election::Sampler> election)
+                       std::optional<controls::Controls>& controls, std::optional<Election::Sampler> election)
     : options_(options),
       relay_(relay),
       machine_(machine),
@@ -152,7 +176,8 @@ MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment&
       // A gap is more than a few periods without a sample.
       totals_(machine_.devices, machine_.sources, nanoseconds(5 / rates_.rate_hz)),
       writer_(host_folder(options, identity_),
-              run_document(options, identity_, machine_, rates_.energy_rate_hz, controls_.describe()),
+              run_document(options, identity_, machine_, rates_.energy_rate_hz,
+                           controls_ ? controls_->describe() : nlohmann::json::object()),
               machine_.sources, totals_, machine_.clock->simulated()),
       sampler_(machine_.clock, machine_.sources, writer_, rates_),
       socket_(node_folder(), *machine_.clock,
@@ -214,7 +239,7 @@ void MeteredRun::wait_for_ranks() {
     }
 }
 
-int MeteredRun::run() {
+int MeteredRun::run(LogReaders readers) {
     sampler_.start();
     if (election_) {
         election_->announce(socket_.path());
@@ -226,7 +251,8 @@ int MeteredRun::run() {
         finish({.exit_status = 128 + signal, .signal = signal}, now_ns, now_ns);
         return 128 + signal;
     }
-    const auto tap = make_tap(options_, relay_, [this](Message message) {
+    const auto tap = make_tap(std::move(readers), relay_, [this](Message message) {
+        message.rank = identity_.ranks.rank;
         const auto hold = machine_.clock->hold();
         take(std::move(message), machine_.clock->now_ns());
     });
@@ -261,8 +287,8 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     const bool sensors_returned = sampler_.stop();
     writer_.stop();
     std::vector<std::string> warnings = writer_.warnings();
-    if (const std::string kept = controls_.restore(); !kept.empty()) {
-        warnings.push_back(kept);
+    if (const std::string changed = controls_ ? controls_->restore() : ""; !changed.empty()) {
+        warnings.push_back(changed);
     }
     if (!sensors_returned) {
         warnings.emplace_back("a sensor did not return from its last read and was given up");
@@ -306,9 +332,9 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
 
 /// A rank whose node is metered by another one: runs its command and passes its marks on.
 int run_as_member(const RunOptions& options, const launch::RankEnvironment& ranks, SignalRelay& relay,
-                  const Election::Member& member) {
+                  const Election::Member& member, LogReaders readers) {
     const MarkerSender sender(member.socket_path);
-    const auto tap = make_tap(options, relay, [&](Message message) {
+    const auto tap = make_tap(std::move(readers), relay, [&](Message message) {
         message.rank = ranks.rank;
         message.time_ns = MonotonicClock().now_ns();
         sender.send(message);
@@ -319,20 +345,9 @@ int run_as_member(const RunOptions& options, const launch::RankEnvironment& rank
     return end.exit_status;
 }
 
-/// What fails here is Joulemark's failure and not the command's.
-template <typename Prepare>
-auto before_child(Prepare&& prepare) {
-    try {
-        return prepare();
-    } catch (const Error& error) {
-        throw Error(error.code() == ExitCode::environment ? ExitCode::before_child : error.code(),
-                    error.what());
-    }
-}
-
-/// Names a job step on a node: what all its ranks agree on, and no other step has.
-std::string election_key(const launch::RankEnvironment& ranks) {
-    std::string key = fmt::format("{}-{}-{}-{}", ranks.node, ranks.launcher, ranks.job_id, ranks.step);
+/// Names a job step on a node, as a part of a file name.
+std::string election_key(const launch::RankEnvironment& ranks, const launch::Lookup& lookup) {
+    std::string key = ranks.node + "-" + step_name(ranks, lookup);
     for (char& c : key) {
         c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     }
@@ -344,22 +359,23 @@ std::string election_key(const launch::RankEnvironment& ranks) {
 int run(const RunOptions& options) {
     const launch::Lookup lookup = [](const char* name) { return std::getenv(name); };
     const launch::RankEnvironment ranks = launch::rank_environment(lookup);
+    LogReaders readers = make_readers(options);
     SignalRelay relay;
     std::optional<Election::Sampler> election;
     if (ranks.world_size > 1 && ranks.local_world_size.value_or(2) > 1) {
-        auto role = before_child([&] { return Election::hold(node_folder(), election_key(ranks)); });
+        auto role = before_child([&] { return Election::hold(node_folder(), election_key(ranks, lookup)); });
         if (const auto* member = std::get_if<Election::Member>(&role)) {
-            return run_as_member(options, ranks, relay, *member);
+            return run_as_member(options, ranks, relay, *member, std::move(readers));
         }
         election.emplace(std::get<Election::Sampler>(std::move(role)));
     }
     sensors::Machine machine = sensors::discover({.estimate_cpu = options.estimate_cpu});
-    controls::Controls controls = apply_controls(options, machine);
+    std::optional<controls::Controls> controls = apply_controls(options, machine);
     const auto metered = before_child([&] {
         return std::make_unique<MeteredRun>(options, ranks, lookup, relay, machine, controls,
                                             std::move(election));
     });
-    return metered->run();
+    return metered->run(std::move(readers));
 }
 
 }  // namespace joulemark::meter

@@ -148,6 +148,21 @@ std::string text(const launch::Lookup& lookup, const char* name) {
 
 }  // namespace
 
+std::string step_name(const launch::RankEnvironment& ranks, const launch::Lookup& lookup) {
+    std::string name = ranks.launcher + "-" + ranks.job_id;
+    std::string step = ranks.step;
+    if (ranks.launcher != "slurm") {  // several may run inside one job or step
+        for (const char* variable : {"PMIX_NAMESPACE", "PMI_JOBID", "TORCHELASTIC_RUN_ID"}) {
+            const std::string launch = text(lookup, variable);
+            if (!launch.empty() && launch != ranks.job_id) {
+                step = launch;
+                break;
+            }
+        }
+    }
+    return step.empty() ? name : name + "." + step;
+}
+
 RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,
                      const launch::Lookup& lookup) {
     RunIdentity identity{.ranks = ranks, .expected_hosts = options.expected_hosts};
@@ -160,8 +175,7 @@ RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& r
         }
         identity.run = options.run_id;
     } else if (ranks.world_size > 1 && !ranks.job_id.empty()) {
-        identity.run = fmt::format("{}-{}-{}{}", identity.name, ranks.launcher, ranks.job_id,
-                                   ranks.step.empty() ? "" : "." + ranks.step);
+        identity.run = fmt::format("{}-{}", identity.name, step_name(ranks, lookup));
     } else {
         identity.run =
             fmt::format("{}-{:%Y%m%dT%H%M%SZ}-{}", identity.name, fmt::gmtime(std::time(nullptr)), getpid());

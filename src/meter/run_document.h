@@ -25,6 +25,9 @@ struct RunIdentity {
     std::vector<std::string> expected_hosts = {};
 };
 
+/// Names what was started together: a Slurm step, or one mpirun. Equal on all its ranks, and on no others.
+std::string step_name(const launch::RankEnvironment& ranks, const launch::Lookup& lookup);
+
 /// The run's id, name and hosts: equal for all ranks and nodes of one job step. Throws bad_input for an id
 /// that is no file name.
 RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& ranks,

@@ -43,8 +43,8 @@ class Sampler {
     bool stop();
 
     struct Statistics {
-        double driver_s = 0;                        ///< inside reads, all threads together
-        std::uint64_t late = 0;                     ///< ticks skipped because reading took too long
+        double driver_s = 0;                             ///< inside reads, all threads together
+        std::uint64_t late = 0;                          ///< ticks skipped because reading took too long
         std::map<std::string, double> achieved_hz = {};  ///< "nvml.gpu0": reads on the period, edges apart
     };
     Statistics statistics() const;  ///< after `stop` that was true

@@ -27,17 +27,23 @@ struct Discovery {
     /// Reports what is not used.
     void available(std::string name, std::string quantity, std::string scope, std::string reason);
     void unavailable(std::string name, std::string quantity, std::string scope, Failure failure);
-
-    bool has_source(std::string_view name) const;
 };
 
 /// A backend adds devices, sources and reports to the machine: one file each, listed in catalog.cpp.
 using Backend = void (*)(Discovery&);
 
 void discover_nvml(Discovery& discovery);
+void discover_rocm(Discovery& discovery);
 void discover_rapl(Discovery& discovery);
+void discover_perf_rapl(Discovery& discovery);
+void discover_hwmon(Discovery& discovery);
+void discover_acpi_power(Discovery& discovery);
+void discover_pm_counters(Discovery& discovery);
+void discover_ipmi(Discovery& discovery);
 void discover_proc(Discovery& discovery);
 void discover_cgroup(Discovery& discovery);
+void discover_network(Discovery& discovery);
+void discover_disk(Discovery& discovery);
 void discover_cpu_estimate(Discovery& discovery);
 
 /// Every backend in the order in which the catalogue asks them, over any tree and environment.

@@ -9,9 +9,12 @@
 namespace joulemark::sensors {
 namespace {
 
-// GPUs first: whether they are simulated decides on the clock. The estimate last: it stands in only for what is missing.
-constexpr std::array<Backend, 5> backends{
-    discover_nvml, discover_rapl, discover_proc, discover_cgroup, discover_cpu_estimate,
+// GPUs first: whether they are simulated decides on the clock. Of the sensors of one thing the best first: the later ones
+// stand in only for what is missing, and the estimate for what nothing measures.
+constexpr std::array backends{
+    discover_nvml,       discover_rocm,        discover_rapl, discover_perf_rapl, discover_hwmon,
+    discover_acpi_power, discover_pm_counters, discover_ipmi, discover_proc,      discover_cgroup,
+    discover_network,    discover_disk,        discover_cpu_estimate,
 };
 
 std::string report_name(const SourceInfo& info) { return fmt::format("{} {}", info.name, info.device); }
@@ -56,10 +59,6 @@ void Discovery::unavailable(std::string name, std::string quantity, std::string 
     available(std::move(name), std::move(quantity), std::move(scope), std::move(failure.reason));
     machine.reports.back().status = "unavailable";
     machine.reports.back().remedy = std::move(failure.remedy);
-}
-
-bool Discovery::has_source(std::string_view name) const {
-    return std::ranges::any_of(machine.sources, [name](const auto& source) { return source->info().name == name; });
 }
 
 Machine discover(const Options& options, const FileTree& files, const Environment& environment) {

@@ -70,6 +70,13 @@ Result<RatedPower> rated_power(const Discovery& discovery, const CpuInfo& cpu) {
     return Failure{fmt::format("the rated power of '{}' is not known", cpu.model), remedy};
 }
 
+bool cpu_is_measured(const Machine& machine) {
+    return std::ranges::any_of(machine.sources, [](const auto& source) {
+        const Metric first = source->info().metrics.front();
+        return source->info().scope == "cpu package" && (first == Metric::cpu_energy_j || first == Metric::cpu_power_w);
+    });
+}
+
 }  // namespace
 
 std::optional<double> rated_power_w(std::string_view cpu_model) {
@@ -97,7 +104,7 @@ double relative_power(double busy_pct) {
 void discover_cpu_estimate(Discovery& discovery) {
     const std::string name = "cpu-estimate cpu";
     const std::string scope = "cpu package";
-    if (discovery.has_source("rapl")) {
+    if (cpu_is_measured(discovery.machine)) {
         if (discovery.options.estimate_cpu) {
             discovery.available(name, "power", scope, "the processors' energy is measured, so nothing is estimated");
         }

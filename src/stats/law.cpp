@@ -88,32 +88,45 @@ double log_rss(const Data& data, const VectorXd& phi, double slope, double const
     return sum;
 }
 
+/// Weighted least squares of r on two columns by Gram-Schmidt: no allocation beyond its vectors, for the
+/// innermost loop. Nothing when the columns are parallel.
+std::optional<Eigen::Vector2d> on_two_columns(const VectorXd& p, const VectorXd& q, const VectorXd& r,
+                                              const VectorXd& w) {
+    const VectorXd wq = w.cwiseProduct(q);
+    const double qq = wq.dot(q);
+    const VectorXd rest = p - (wq.dot(p) / qq) * q;
+    const double rr = rest.cwiseAbs2().dot(w);
+    if (!(rr > 1e-24 * p.cwiseAbs2().dot(w))) {
+        return std::nullopt;
+    }
+    const double first = rest.cwiseProduct(w).dot(r) / rr;
+    return Eigen::Vector2d(first, wq.dot(r - first * p) / qq);
+}
+
 /// Least squares of log y - log(slope phi + constant): Gauss-Newton from the fit of relative errors, with
 /// halved steps wherever the value would not stay positive or the sum would grow.
 Line fit_two(const Data& data, const VectorXd& phi) {
-    const Index n = phi.size();
     const VectorXd inverse = (-data.y).array().exp();
-    Eigen::MatrixX2d design(n, 2);
-    design << phi.cwiseProduct(inverse), inverse;
     Line line{0, std::exp(data.y.dot(data.w) / data.w.sum()), infinity};
     line.rss = log_rss(data, phi, line.slope, line.constant);
-    if (const auto start = fit_linear(design, VectorXd::Ones(n), data.w)) {
-        const double rss = log_rss(data, phi, start->coefficients[0], start->coefficients[1]);
+    const VectorXd ones = VectorXd::Ones(phi.size());
+    if (const auto start = on_two_columns(phi.cwiseProduct(inverse), inverse, ones, data.w)) {
+        const double rss = log_rss(data, phi, (*start)[0], (*start)[1]);
         if (rss < line.rss) {
-            line = {start->coefficients[0], start->coefficients[1], rss};
+            line = {(*start)[0], (*start)[1], rss};
         }
     }
     for (int iteration = 0; iteration < 50; ++iteration) {
         const VectorXd value = (line.slope * phi).array() + line.constant;
-        design << phi.cwiseQuotient(value), value.cwiseInverse();
-        const auto step = fit_linear(design, data.y - value.array().log().matrix(), data.w);
+        const VectorXd residual = data.y.array() - value.array().log();
+        const auto step = on_two_columns(phi.cwiseQuotient(value), value.cwiseInverse(), residual, data.w);
         if (!step) {
             break;
         }
         const double before = line.rss;
         for (double factor = 1; factor > 1e-6; factor /= 2) {
-            const double slope = line.slope + factor * step->coefficients[0];
-            const double constant = line.constant + factor * step->coefficients[1];
+            const double slope = line.slope + factor * (*step)[0];
+            const double constant = line.constant + factor * (*step)[1];
             const double rss = log_rss(data, phi, slope, constant);
             if (rss < line.rss) {
                 line = {slope, constant, rss};

@@ -10,19 +10,21 @@ constexpr int lock_wait_ms = 30'000;
 
 [[noreturn]] void fail(sqlite3* handle, int code) {
     const char* path = handle != nullptr ? sqlite3_db_filename(handle, "main") : nullptr;
-    throw DatabaseError(code, path != nullptr ? path : "", handle != nullptr ? sqlite3_errmsg(handle)
-                                                                              : sqlite3_errstr(code));
+    throw DatabaseError(code, path != nullptr ? path : "",
+                        handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
 }
 
 }  // namespace
 
 DatabaseError::DatabaseError(int sqlite_code, const std::string& path, const std::string& message)
     : Error(ExitCode::environment,
-            fmt::format("the database {} cannot be used ({}): delete it, it is made again from the run files", path,
-                        message)),
+            fmt::format("the database {} cannot be used ({}): delete it, it is made again from the run files",
+                        path, message)),
       sqlite_code_(sqlite_code & 0xFF) {}
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+    sqlite3_finalize(statement);
+}
 
 Statement::Statement(sqlite3* database, std::string_view sql) {
     sqlite3_stmt* raw = nullptr;
@@ -47,11 +49,17 @@ bool Statement::step() {
     return code == SQLITE_ROW;
 }
 
-void Statement::reset() { sqlite3_reset(statement_.get()); }
+void Statement::reset() {
+    sqlite3_reset(statement_.get());
+}
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+    return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(statement_.get(), column);
+}
 
 double Statement::real(int column) const {
     return is_null(column) ? std::numeric_limits<double>::quiet_NaN()
@@ -64,9 +72,10 @@ std::optional<double> Statement::optional_real(int column) const {
 
 std::string_view Statement::text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-    return bytes == nullptr ? std::string_view()
-                            : std::string_view(bytes, static_cast<std::size_t>(
-                                                          sqlite3_column_bytes(statement_.get(), column)));
+    return bytes == nullptr
+               ? std::string_view()
+               : std::string_view(bytes,
+                                  static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
 }
 
 void Statement::bind_real(int parameter, double value) {
@@ -79,10 +88,13 @@ void Statement::bind_integer(int parameter, std::int64_t value) {
 
 void Statement::bind_text(int parameter, std::string_view value) {
     const char* bytes = value.data() == nullptr ? "" : value.data();  // a null pointer would bind NULL
-    check(sqlite3_bind_text64(statement_.get(), parameter, bytes, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+    check(
+        sqlite3_bind_text64(statement_.get(), parameter, bytes, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
-void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+void Database::Close::operator()(sqlite3* handle) const {
+    sqlite3_close_v2(handle);
+}
 
 Database::Database(const std::filesystem::path& path) {
     sqlite3* raw = nullptr;
@@ -102,14 +114,18 @@ void Database::execute(const std::string& sql) {
     }
 }
 
-std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
+std::int64_t Database::last_row() const {
+    return sqlite3_last_insert_rowid(handle_.get());
+}
 
 std::int64_t Database::query_integer(std::string_view sql) const {
     Statement statement = prepare(sql);
     return statement.step() ? statement.integer(0) : 0;
 }
 
-Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Database& database) : database_(database) {
+    database_.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
     if (open_) {

@@ -27,7 +27,8 @@ constexpr std::int64_t stuck_samples = 100;
 constexpr std::uint64_t throttle_bits = 0x04 | 0x08 | 0x20 | 0x40 | 0x80;
 
 /// The best first.
-constexpr std::array power_metrics{gpu_power_instant_w, gpu_power_w, gpu_power_average_w, cpu_power_w, node_power_w};
+constexpr std::array power_metrics{gpu_power_instant_w, gpu_power_w, gpu_power_average_w, cpu_power_w,
+                                   node_power_w};
 constexpr std::array energy_metrics{gpu_energy_j, cpu_energy_j, node_energy_j};
 
 std::optional<double> present(double value) {
@@ -48,13 +49,17 @@ std::optional<double> share_pct(std::optional<double> part, std::optional<double
 
 }  // namespace
 
-std::int64_t max_gap_ns(double period_s) { return nanoseconds(std::max(3 * period_s, min_gap_s)); }
+std::int64_t max_gap_ns(double period_s) {
+    return nanoseconds(std::max(3 * period_s, min_gap_s));
+}
 
-DeviceWindows::DeviceWindows(const Edges& edges, DeviceFacts facts) : edges_(edges), facts_(std::move(facts)) {}
+DeviceWindows::DeviceWindows(const Edges& edges, DeviceFacts facts)
+    : edges_(edges), facts_(std::move(facts)) {}
 
 const SourceFacts* DeviceWindows::source_of(Metric metric) const {
-    const auto found = std::ranges::find_if(
-        facts_.sources, [&](const SourceFacts& source) { return std::ranges::count(source.metrics, metric) > 0; });
+    const auto found = std::ranges::find_if(facts_.sources, [&](const SourceFacts& source) {
+        return std::ranges::count(source.metrics, metric) > 0;
+    });
     return found == facts_.sources.end() ? nullptr : &*found;
 }
 
@@ -81,14 +86,15 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
         }
         const SourceFacts* source = source_of(metric);
         const double period_s = source != nullptr ? source->period_s : facts_.period_s;
-        slot = std::make_unique<Channel>(Channel{.gauge = {},
-                                                 .counter = {},
-                                                 .bins = Downsampler(std::max(nanoseconds(period_s), ns_per_s / 1000)),
-                                                 .max_gap_ns = max_gap_ns(period_s),
-                                                 .minimum = value,
-                                                 .maximum = value,
-                                                 .anchor_ns = time_ns,
-                                                 .anchor = value});
+        slot = std::make_unique<Channel>(
+            Channel{.gauge = {},
+                    .counter = {},
+                    .bins = Downsampler(std::max(nanoseconds(period_s), ns_per_s / 1000)),
+                    .max_gap_ns = max_gap_ns(period_s),
+                    .minimum = value,
+                    .maximum = value,
+                    .anchor_ns = time_ns,
+                    .anchor = value});
         if (behaviour == Behaviour::counter) {
             slot->counter.emplace(edges_);
         } else {
@@ -120,7 +126,8 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
     }
 }
 
-void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, std::span<const double> values) {
+void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
+                        std::span<const double> values) {
     std::array<bool, sensors::metric_count> filled{};
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         if (!std::isnan(values[i])) {
@@ -199,10 +206,12 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
     const double end_reach = seconds(counter.end_distance_ns - (window.end_edge - window.end_ns));
     const double counter_bound = bound(start_reach + end_reach + 2 * stale_s(counter_metric));
 
-    const bool counter_spans = seconds(counter.covered_ns) >= 0.95 * std::min(duration, std::max(metrics.covered_s, 1e-9));
+    const bool counter_spans =
+        seconds(counter.covered_ns) >= 0.95 * std::min(duration, std::max(metrics.covered_s, 1e-9));
     const bool counter_plausible =
         metrics.energy_counter_j && counter_spans && counter.difference > 0 &&
-        counter.difference <= 1.5 * std::max(peak_w, facts_.power_limit_w.value_or(0)) * duration + counter_bound &&
+        counter.difference <=
+            1.5 * std::max(peak_w, facts_.power_limit_w.value_or(0)) * duration + counter_bound &&
         counter.difference >= power.integral / 3 - counter_bound;
     if (counter_plausible) {
         metrics.energy_j = metrics.energy_counter_j;
@@ -257,12 +266,13 @@ std::vector<Series> DeviceWindows::series() const {
         series.device = facts_.id;
         const auto& info = sensors::info(static_cast<Metric>(metric));
         series.metric = info.behaviour == Behaviour::flags ? "throttled_pct"
-                        : !from->counter                  ? std::string(info.name)
-                        : info.name == "energy_j"         ? "counter_power_w"
-                                                          : std::string(info.name) + "_rate";
+                        : !from->counter                   ? std::string(info.name)
+                        : info.name == "energy_j"          ? "counter_power_w"
+                                                           : std::string(info.name) + "_rate";
         const auto& bins = from->bins.bins();
         for (std::size_t bin = 0; bin < bins.size(); ++bin) {
-            const std::int64_t time = from->bins.start_ns() + static_cast<std::int64_t>(bin) * from->bins.width_ns();
+            const std::int64_t time =
+                from->bins.start_ns() + static_cast<std::int64_t>(bin) * from->bins.width_ns();
             if (bins[bin].samples > 0) {
                 series.time_ns.push_back(time);
                 series.minimum.push_back(bins[bin].minimum);
@@ -283,8 +293,9 @@ std::vector<Series> DeviceWindows::series() const {
 std::vector<Warning> DeviceWindows::warnings() const {
     std::vector<Warning> all;
     if (out_of_order_ > 0) {
-        all.push_back({"out_of_order", fmt::format("{}: {} samples are not later than the one before: left out",
-                                                   facts_.id, out_of_order_)});
+        all.push_back(
+            {"out_of_order", fmt::format("{}: {} values are not later than the one before: left out",
+                                         facts_.id, out_of_order_)});
     }
     if (facts_.simulated) {
         return all;  // a simulated device may well stand still
@@ -292,14 +303,14 @@ std::vector<Warning> DeviceWindows::warnings() const {
     Metric metric{};
     if (const Channel* power = first_of(power_metrics, metric);
         power != nullptr && power->samples >= stuck_samples && power->minimum == power->maximum) {
-        all.push_back({"stuck_sensor", fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow",
-                                                   facts_.id, sensors::info(metric).name, power->maximum,
-                                                   power->samples)});
+        all.push_back({"stuck_sensor",
+                       fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow",
+                                   facts_.id, sensors::info(metric).name, power->maximum, power->samples)});
     }
     if (const Channel* counter = first_of(energy_metrics, metric);
         counter != nullptr && counter->samples >= stuck_samples && counter->minimum == counter->maximum) {
-        all.push_back({"stuck_sensor", fmt::format("{}: the energy counter never moved in {} samples", facts_.id,
-                                                   counter->samples)});
+        all.push_back({"stuck_sensor", fmt::format("{}: the energy counter never moved in {} samples",
+                                                   facts_.id, counter->samples)});
     }
     return all;
 }

@@ -108,7 +108,9 @@ class TableWriter {
         }
         ++column_;
     }
-    Error failure() const { return environment_error("cannot write {}: {}", path_.string(), std::strerror(errno)); }
+    Error failure() const {
+        return environment_error("cannot write {}: {}", path_.string(), std::strerror(errno));
+    }
 
     ExportFormat format_;
     std::vector<std::string> columns_;
@@ -145,8 +147,8 @@ const std::vector<SeriesColumn>& series_columns() {
     return columns;
 }
 
-void write_samples(TableWriter& table, const fs::path& path, File file, const RunRecord& run, const HostRecord& host,
-                   std::int64_t start_ns) {
+void write_samples(TableWriter& table, const fs::path& path, File file, const RunRecord& run,
+                   const HostRecord& host, std::int64_t start_ns) {
     struct Facts {
         double memory_bytes = nan;
         bool simulated = false;
@@ -209,22 +211,11 @@ void export_series(const fs::path& dir, const Database& database, ExportFormat f
     table.finish();
 }
 
-constexpr std::array energy_columns{"energy_j",
-                                    "energy_components",
-                                    "energy_method",
-                                    "energy_bound_j",
-                                    "gpu_energy_j",
-                                    "cpu_energy_j",
-                                    "dram_energy_j",
-                                    "node_energy_j",
-                                    "joule_per_sample",
-                                    "mean_power_w",
-                                    "gpu_memory_util_pct",
-                                    "gpu_busy_pct",
-                                    "sm_util_pct",
-                                    "gpu_covered_pct",
-                                    "gpus_without_energy",
-                                    "simulated"};
+constexpr std::array energy_columns{
+    "energy_j",         "energy_components", "energy_method",       "energy_bound_j",
+    "gpu_energy_j",     "cpu_energy_j",      "dram_energy_j",       "node_energy_j",
+    "joule_per_sample", "mean_power_w",      "gpu_memory_util_pct", "gpu_busy_pct",
+    "sm_util_pct",      "gpu_covered_pct",   "gpus_without_energy", "simulated"};
 
 void energy_cells(TableWriter& table, const RegionSummary& summary) {
     table.cell(summary.energy_j);
@@ -246,9 +237,9 @@ void energy_cells(TableWriter& table, const RegionSummary& summary) {
 }
 
 void export_epochs(const Database& database, ExportFormat format, const fs::path& out) {
-    std::vector<std::string> columns{"run",    "region",  "index",        "hosts",   "open",
-                                     "wall_time_s", "samples", "updates", "tokens", "loss",
-                                     "quality_name", "quality", "quality_direction"};
+    std::vector<std::string> columns{
+        "run",     "region", "index", "hosts",        "open",    "wall_time_s",      "samples",
+        "updates", "tokens", "loss",  "quality_name", "quality", "quality_direction"};
     columns.insert(columns.end(), energy_columns.begin(), energy_columns.end());
     TableWriter table(out, "epochs", format, std::move(columns));
     for_each_run(database, [&](const RunRecord& run) {
@@ -280,7 +271,8 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
     std::set<std::string> factors;
     Statement all = database.prepare("SELECT factors FROM runs");
     while (all.step()) {
-        for (const auto& [key, value] : json::parse(all.text(0)).items()) {
+        const json of_run = json::parse(all.text(0));
+        for (const auto& [key, value] : of_run.items()) {
             factors.insert(key);
         }
     }

@@ -9,8 +9,8 @@ namespace joulemark::store {
 
 enum class ExportFormat { csv, jsonl };
 
-/// The protocol's output (Frey et al. 2022) in open formats, units in the columns' names; docs/schema.md lists
-/// the columns. Written to `out`, which is made where it does not exist:
+/// The protocol's output (Frey et al. 2022) in open formats, units in the columns' names; docs/schema.md
+/// lists the columns. Written to `out`, which is made where it does not exist:
 ///  * timeseries: one row per device and sample at full resolution, streamed from the run files;
 ///  * epochs: one row per epoch (or block of steps), hosts added up;
 ///  * runs: one row per run with its factors.

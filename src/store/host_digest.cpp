@@ -26,7 +26,9 @@ constexpr std::int64_t before_all = 0;
 constexpr std::int64_t after_all = std::numeric_limits<std::int64_t>::max();
 
 constexpr std::array<std::pair<File, std::string_view>, 3> sample_files{
-    {{File::gpu, run_format::gpu_file}, {File::cpu, run_format::cpu_file}, {File::node, run_format::node_file}}};
+    {{File::gpu, run_format::gpu_file},
+     {File::cpu, run_format::cpu_file},
+     {File::node, run_format::node_file}}};
 
 std::optional<std::int64_t> json_ns(const json& object, const char* key) {
     const auto found = object.find(key);
@@ -102,7 +104,9 @@ class HostReader {
     struct NaturalOrder {
         using is_transparent = void;
         bool operator()(std::string_view a, std::string_view b) const {
-            const auto stem = [](std::string_view id) { return id.substr(0, id.find_last_not_of("0123456789") + 1); };
+            const auto stem = [](std::string_view id) {
+                return id.substr(0, id.find_last_not_of("0123456789") + 1);
+            };
             return std::tuple(stem(a), a.size(), a) < std::tuple(stem(b), b.size(), b);
         }
     };
@@ -212,8 +216,9 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
         add_told(record.warnings, record.run_json);
     } else {
         record.run_json = json::object();
-        record.warnings.push_back({"no_run_json", "run.json is missing: configuration, devices and provenance of this "
-                                                  "host are unknown"});
+        record.warnings.push_back({"no_run_json",
+                                   "run.json is missing: configuration, devices and provenance of this "
+                                   "host are unknown"});
     }
     record.end_json = read_json(folder / run_format::end_file, record.warnings);
     if (record.end_json) {

@@ -13,11 +13,13 @@ using nlohmann::json;
 
 /// The parts of a program's `config` message that say which configuration it ran: they complete the factors.
 /// Others, such as a seed, must not tell repeats of one configuration apart.
-constexpr std::array factor_keys{"workload",     "gpus",        "gpus_per_node",   "local_batch", "global_batch",
-                                 "power_cap_w", "sm_clock_mhz", "dataset_samples", "precision"};
+constexpr std::array factor_keys{"workload",     "gpus",        "gpus_per_node", "local_batch",
+                                 "global_batch", "power_cap_w", "sm_clock_mhz",  "dataset_samples",
+                                 "precision"};
 
 const json* find_by(const json& rows, const char* key, const std::string& value) {
-    const auto found = std::ranges::find_if(rows, [&](const json& row) { return json_text(row, key) == value; });
+    const auto found =
+        std::ranges::find_if(rows, [&](const json& row) { return json_text(row, key) == value; });
     return found == rows.end() ? nullptr : &*found;
 }
 
@@ -32,8 +34,8 @@ std::optional<std::string> non_empty(const std::string& text) {
 }
 
 bool failed(const json& end_json) {
-    return json_number(end_json, "exit_status").value_or(0) != 0 || json_number(end_json, "signal").value_or(0) != 0 ||
-           !json_text(end_json, "signal").empty();
+    return json_number(end_json, "exit_status").value_or(0) != 0 ||
+           json_number(end_json, "signal").value_or(0) != 0 || !json_text(end_json, "signal").empty();
 }
 
 }  // namespace
@@ -48,8 +50,10 @@ HostWriter::HostWriter(Database& database)
 
 std::int64_t HostWriter::run_id(const std::string& run) {
     database_
-        .prepare("INSERT OR IGNORE INTO runs (run, status, simulated, expected_hosts, received_hosts, factors, config) "
-                 "VALUES (?, 'incomplete', 0, 0, 0, '{}', '{}')")
+        .prepare(
+            "INSERT OR IGNORE INTO runs (run, status, simulated, expected_hosts, received_hosts, factors, "
+            "config) "
+            "VALUES (?, 'incomplete', 0, 0, 0, '{}', '{}')")
         .run(run);
     Statement find = database_.prepare("SELECT run_id FROM runs WHERE run = ?");
     find.bind(run).step();
@@ -62,7 +66,8 @@ void HostWriter::remove(const std::string& run, const std::string& host) {
 }
 
 std::string HostWriter::fingerprint(const std::string& run, const std::string& host) {
-    Statement find = database_.prepare("SELECT fingerprint FROM hosts JOIN runs USING (run_id) WHERE run = ? AND host = ?");
+    Statement find = database_.prepare(
+        "SELECT fingerprint FROM hosts JOIN runs USING (run_id) WHERE run = ? AND host = ?");
     return find.bind(run, host).step() ? std::string(find.text(0)) : std::string();
 }
 
@@ -72,7 +77,8 @@ void HostWriter::write(const std::string& run, const HostDigest& digest, const s
     const std::optional<std::string> end_json =
         record.end_json ? std::optional(record.end_json->dump()) : std::nullopt;
     database_
-        .prepare("INSERT INTO hosts (run_id, host, fingerprint, config, run_json, end_json) VALUES (?,?,?,?,?,?)")
+        .prepare(
+            "INSERT INTO hosts (run_id, host, fingerprint, config, run_json, end_json) VALUES (?,?,?,?,?,?)")
         .run(run_id(run), record.host, fingerprint, digest.config.dump(), record.run_json.dump(), end_json);
     const std::int64_t host_id = database_.last_row();
     write_identity(host_id, digest);
@@ -90,8 +96,9 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
         const json* found = find_by(listed, "device", device.device);
         const json& facts = found != nullptr ? *found : unlisted;
         insert_device.run(host_id, number, device.device, device.component, text_of(facts, "name"),
-                          text_of(facts, "uuid"), text_of(facts, "pci_bus_id"), json_number(facts, "memory_bytes"),
-                          json_number(facts, "power_limit_w"), device.simulated);
+                          text_of(facts, "uuid"), text_of(facts, "pci_bus_id"),
+                          json_number(facts, "memory_bytes"), json_number(facts, "power_limit_w"),
+                          device.simulated);
     }
 
     const auto meter = record.end_json ? record.end_json->value("meter", json()) : json();
@@ -101,16 +108,17 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
     for (const json& source : json_array(record.run_json, "sources")) {
         const std::string name = json_text(source, "source");
         insert_source.run(host_id, number++, name, json_text(source, "device"),
-                          json_array(source, "metrics").dump(), text_of(source, "method"), text_of(source, "scope"),
-                          text_of(source, "origin"), json_number(source, "period_s"),
-                          json_number(source, "native_period_s"),
+                          json_array(source, "metrics").dump(), text_of(source, "method"),
+                          text_of(source, "scope"), text_of(source, "origin"),
+                          json_number(source, "period_s"), json_number(source, "native_period_s"),
                           achieved.is_object() ? json_number(achieved, name.c_str()) : std::nullopt,
                           json_number(source, "accuracy_pct"), text_of(source, "accuracy_note"));
     }
     Statement insert_unavailable = database_.prepare("INSERT INTO unavailable VALUES (?,?,?,?,?,?)");
     for (const json& missing : json_array(record.run_json, "unavailable")) {
         insert_unavailable.run(host_id, text_of(missing, "name"), text_of(missing, "quantity"),
-                               text_of(missing, "scope"), text_of(missing, "reason"), text_of(missing, "remedy"));
+                               text_of(missing, "scope"), text_of(missing, "reason"),
+                               text_of(missing, "remedy"));
     }
     Statement insert_warning = database_.prepare("INSERT INTO warnings VALUES (?,?,?)");
     for (const Warning& warning : record.warnings) {
@@ -121,18 +129,18 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
 void HostWriter::write_regions(std::int64_t host_id, const HostRecord& record) {
     for (std::size_t number = 0; number < record.regions.size(); ++number) {
         const RegionRecord& region = record.regions[number];
-        insert_region_.run(host_id, number, region.name, region.index, region.start_ns, region.end_ns, region.ranks,
-                           region.open, region.samples, region.updates, region.tokens, region.loss,
-                           non_empty(region.quality_name), region.quality, non_empty(region.quality_direction),
-                           non_empty(region.source));
+        insert_region_.run(host_id, number, region.name, region.index, region.start_ns, region.end_ns,
+                           region.ranks, region.open, region.samples, region.updates, region.tokens,
+                           region.loss, non_empty(region.quality_name), region.quality,
+                           non_empty(region.quality_direction), non_empty(region.source));
         for (std::size_t device = 0; device < region.devices.size(); ++device) {
             const DeviceMetrics& m = region.devices[device];
             insert_region_device_.run(
-                host_id, number, device, non_empty(m.energy_method), m.energy_j, m.energy_bound_j, m.energy_counter_j,
-                m.energy_integrated_j, m.energy_protocol_j, m.mean_power_w, m.max_power_w, m.gpu_memory_util_pct,
-                m.gpu_memory_max_pct, m.gpu_memory_busy_pct, m.gpu_busy_pct, m.sm_util_pct, m.sm_clock_mhz,
-                m.temperature_c, m.power_limit_w, m.throttled_pct, m.cpu_busy_pct, m.process_cpu_s, m.covered_s,
-                m.samples);
+                host_id, number, device, non_empty(m.energy_method), m.energy_j, m.energy_bound_j,
+                m.energy_counter_j, m.energy_integrated_j, m.energy_protocol_j, m.mean_power_w, m.max_power_w,
+                m.gpu_memory_util_pct, m.gpu_memory_max_pct, m.gpu_memory_busy_pct, m.gpu_busy_pct,
+                m.sm_util_pct, m.sm_clock_mhz, m.temperature_c, m.power_limit_w, m.throttled_pct,
+                m.cpu_busy_pct, m.process_cpu_s, m.covered_s, m.samples);
         }
     }
 }
@@ -142,7 +150,8 @@ void HostWriter::write_series(std::int64_t host_id, const HostDigest& digest) {
         insert_series_.run(host_id, series.device, series.metric);
         const std::int64_t series_id = database_.last_row();
         for (std::size_t bin = 0; bin < series.time_ns.size(); ++bin) {
-            insert_bin_.run(series_id, series.time_ns[bin], series.minimum[bin], series.mean[bin], series.maximum[bin]);
+            insert_bin_.run(series_id, series.time_ns[bin], series.minimum[bin], series.mean[bin],
+                            series.maximum[bin]);
         }
     }
 }
@@ -152,7 +161,8 @@ void HostWriter::refresh_run(const std::string& run) {
     std::set<std::string> expected, received;
     json factors = json::object(), config = json::object();
     bool cut = false, any_failed = false;
-    Statement hosts = database_.prepare("SELECT host, config, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host");
+    Statement hosts = database_.prepare(
+        "SELECT host, config, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host");
     for (hosts.bind(id); hosts.step();) {
         received.emplace(hosts.text(0));
         config.update(json::parse(hosts.text(1)));
@@ -183,10 +193,15 @@ void HostWriter::refresh_run(const std::string& run) {
     for (const std::string& host : expected) {
         insert_expected.run(id, host);
     }
-    const char* status = expected.size() > received.size() ? "incomplete" : cut ? "cut" : any_failed ? "failed" : "ok";
+    const char* status = expected.size() > received.size() ? "incomplete"
+                         : cut                             ? "cut"
+                         : any_failed                      ? "failed"
+                                                           : "ok";
     Statement update = database_.prepare(
-        "UPDATE runs SET status = ?2, expected_hosts = ?3, received_hosts = ?4, factors = ?5, config = ?6, simulated = "
-        "EXISTS (SELECT 1 FROM devices JOIN hosts USING (host_id) WHERE run_id = ?1 AND simulated) WHERE run_id = ?1");
+        "UPDATE runs SET status = ?2, expected_hosts = ?3, received_hosts = ?4, factors = ?5, config = ?6, "
+        "simulated = "
+        "EXISTS (SELECT 1 FROM devices JOIN hosts USING (host_id) WHERE run_id = ?1 AND simulated) WHERE "
+        "run_id = ?1");
     update.run(id, status, expected.size(), received.size(), factors.dump(), config.dump());
 }
 

@@ -22,12 +22,15 @@ class Loader {
               "SELECT device, component, simulated FROM devices WHERE host_id = ? ORDER BY device_number")),
           warnings_(database.prepare("SELECT code, text FROM warnings WHERE host_id = ? ORDER BY rowid")),
           regions_(database.prepare(
-              "SELECT name, region_index, start_ns, end_ns, ranks, open, samples, updates, tokens, loss, quality_name, "
+              "SELECT name, region_index, start_ns, end_ns, ranks, open, samples, updates, tokens, loss, "
+              "quality_name, "
               "quality, quality_direction, source FROM regions WHERE host_id = ? ORDER BY region_number")),
           metrics_(database.prepare(
-              "SELECT region_number, device_number, energy_method, energy_j, energy_bound_j, energy_counter_j, "
+              "SELECT region_number, device_number, energy_method, energy_j, energy_bound_j, "
+              "energy_counter_j, "
               "energy_integrated_j, energy_protocol_j, mean_power_w, max_power_w, gpu_memory_util_pct, "
-              "gpu_memory_max_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, sm_clock_mhz, temperature_c, "
+              "gpu_memory_max_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, sm_clock_mhz, "
+              "temperature_c, "
               "power_limit_w, throttled_pct, cpu_busy_pct, process_cpu_s, covered_s, samples "
               "FROM region_devices WHERE host_id = ? ORDER BY region_number, device_number")) {
         runs_.bind(only);
@@ -106,10 +109,10 @@ class Loader {
         int column = 1;
         m.energy_method = metrics_.text(++column);
         for (auto* value :
-             {&m.energy_j, &m.energy_bound_j, &m.energy_counter_j, &m.energy_integrated_j, &m.energy_protocol_j,
-              &m.mean_power_w, &m.max_power_w, &m.gpu_memory_util_pct, &m.gpu_memory_max_pct, &m.gpu_memory_busy_pct,
-              &m.gpu_busy_pct, &m.sm_util_pct, &m.sm_clock_mhz, &m.temperature_c, &m.power_limit_w, &m.throttled_pct,
-              &m.cpu_busy_pct, &m.process_cpu_s}) {
+             {&m.energy_j, &m.energy_bound_j, &m.energy_counter_j, &m.energy_integrated_j,
+              &m.energy_protocol_j, &m.mean_power_w, &m.max_power_w, &m.gpu_memory_util_pct,
+              &m.gpu_memory_max_pct, &m.gpu_memory_busy_pct, &m.gpu_busy_pct, &m.sm_util_pct, &m.sm_clock_mhz,
+              &m.temperature_c, &m.power_limit_w, &m.throttled_pct, &m.cpu_busy_pct, &m.process_cpu_s}) {
             *value = metrics_.optional_real(++column);
         }
         m.covered_s = metrics_.real(++column);
@@ -163,7 +166,8 @@ std::string find_run(const Database& database, const std::string& text) {
 
 std::vector<Series> load_series(const Database& database, const std::string& run, const std::string& metric) {
     Statement series = database.prepare(
-        "SELECT series_id, host, device, metric FROM runs JOIN hosts USING (run_id) JOIN series USING (host_id) "
+        "SELECT series_id, host, device, metric FROM runs JOIN hosts USING (run_id) JOIN series USING "
+        "(host_id) "
         "WHERE run = ?1 AND (?2 = '' OR metric = ?2) ORDER BY host, series_id");
     Statement bins = database.prepare(
         "SELECT time_ns, minimum, mean, maximum FROM series_bins WHERE series_id = ? ORDER BY time_ns");

@@ -26,6 +26,7 @@ std::string find_run(const Database& database, const std::string& text);
 
 /// The downsampled series of one run, by host, device and metric. Series of `metric` only unless it is "".
 /// A counter appears as the power it implies, named `counter_power_w`.
-std::vector<Series> load_series(const Database& database, const std::string& run, const std::string& metric = "");
+std::vector<Series> load_series(const Database& database, const std::string& run,
+                                const std::string& metric = "");
 
 }  // namespace joulemark::store

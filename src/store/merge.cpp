@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/merge.h"
 
-#include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -12,6 +8,10 @@
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/run_format.h"
 #include "store/host_digest.h"
@@ -29,7 +29,7 @@ constexpr std::chrono::seconds turn{1};
 std::string fingerprint_of(const fs::path& folder) {
     std::string fingerprint;
     for (const std::string_view name : run_format::all_files) {
-        struct stat status{};
+        struct stat status {};
         if (stat((folder / name).c_str(), &status) == 0) {
             fingerprint += fmt::format("{}:{}:{}.{:09} ", name, status.st_size, status.st_mtim.tv_sec,
                                        status.st_mtim.tv_nsec);
@@ -51,7 +51,9 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
 }
 
 /// What makes the file unusable even for a reader.
-bool is_damage(int code) { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_SCHEMA; }
+bool is_damage(int code) {
+    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_SCHEMA;
+}
 
 /// The file is a good database of another version.
 struct OtherVersion {
@@ -120,7 +122,8 @@ void update(Merged& merged, const std::vector<HostFolder>& folders, const MergeO
         while (next < changed.size() && std::chrono::steady_clock::now() < end_of_turn) {
             const HostFolder& folder = *changed[next++];
             if (writer.fingerprint(folder.run, folder.host) != folder.fingerprint) {
-                writer.write(folder.run, digest_host(folder.path, folder.run, folder.host), folder.fingerprint);
+                writer.write(folder.run, digest_host(folder.path, folder.run, folder.host),
+                             folder.fingerprint);
                 touched.insert(folder.run);
                 ++merged.hosts_read;
             }
@@ -144,8 +147,9 @@ std::shared_ptr<fs::path> make_working_folder() {
     }
     std::string name = (parent / "joulemark-merge-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
-        throw environment_error("cannot make a temporary folder in {}: {}: set TMPDIR to one that can be written",
-                                parent.string(), std::system_category().message(errno));
+        throw environment_error(
+            "cannot make a temporary folder in {}: {}: set TMPDIR to one that can be written",
+            parent.string(), std::system_category().message(errno));
     }
     return std::shared_ptr<fs::path>(new fs::path(name), [](fs::path* folder) {
         std::error_code ignored;
@@ -171,8 +175,8 @@ std::optional<std::string> publish(const fs::path& working, const fs::path& targ
     return std::nullopt;
 }
 
-Merged merge_aside(const fs::path& target, const std::vector<HostFolder>& folders, const MergeOptions& options,
-                   bool keep_old) {
+Merged merge_aside(const fs::path& target, const std::vector<HostFolder>& folders,
+                   const MergeOptions& options, bool keep_old) {
     auto folder = make_working_folder();
     const fs::path working = *folder / database_file;
     std::error_code error;
@@ -205,9 +209,10 @@ Merged merge_aside(const fs::path& target, const std::vector<HostFolder>& folder
     }
     if (merged->hosts_read + merged->hosts_removed > 0 || !keep_old) {
         if (const auto reason = publish(working, target)) {
-            merged->notes.push_back(fmt::format(
-                "{} cannot be written ({}): the merge is a temporary one and will be made again by the next command",
-                target.string(), *reason));
+            merged->notes.push_back(
+                fmt::format("{} cannot be written ({}): the merge is a temporary one and will be made again "
+                            "by the next command",
+                            target.string(), *reason));
         }
     }
     return std::move(*merged);
@@ -218,7 +223,8 @@ Merged merge_aside(const fs::path& target, const std::vector<HostFolder>& folder
 std::vector<HostFolder> host_folders(const fs::path& dir) {
     std::error_code error;
     if (!fs::is_directory(dir, error)) {
-        throw bad_input("there is no directory {}: give the one that joulemark run -o or sweep -o wrote", dir.string());
+        throw bad_input("there is no directory {}: give the one that joulemark run -o or sweep -o wrote",
+                        dir.string());
     }
     if (!fs::is_directory(dir / run_format::runs_folder, error)) {
         throw bad_input("{} has no folder {}: give the directory that joulemark run -o or sweep -o wrote",

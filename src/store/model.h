@@ -26,8 +26,8 @@ struct DeviceMetrics {
     std::optional<double> energy_protocol_j;    ///< wall seconds x plain mean of the power samples
     std::optional<double> energy_j;             ///< best estimate: counter first, integral second
     std::string energy_method;                  ///< counter | integrated | attributed | estimated | imported
-    std::optional<double> energy_bound_j;       ///< largest plausible error of energy_j from resolution and gaps
-                                                ///< (a gap's energy is not in energy_j: it is bounded here)
+    std::optional<double> energy_bound_j;  ///< largest plausible error of energy_j from resolution and gaps
+                                           ///< (a gap's energy is not in energy_j: it is bounded here)
 
     std::optional<double> mean_power_w;  ///< time-weighted
     std::optional<double> max_power_w;
@@ -35,7 +35,8 @@ struct DeviceMetrics {
     std::optional<double> gpu_memory_max_pct;
     std::optional<double> gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct;
     std::optional<double> sm_clock_mhz, temperature_c, power_limit_w;
-    std::optional<double> throttled_pct;  ///< share of the window in which the driver throttled for power or heat
+    std::optional<double>
+        throttled_pct;  ///< share of the window in which the driver throttled for power or heat
     std::optional<double> cpu_busy_pct;
     std::optional<double> process_cpu_s;  ///< CPU time of the metered processes
 
@@ -73,7 +74,8 @@ struct HostRecord {
 /// One run over all its hosts.
 struct RunRecord {
     std::string run;
-    std::string status;  ///< "ok" | "failed" (exit status) | "cut" (a host has no end.json) | "incomplete" (a host is missing)
+    std::string status;  ///< "ok" | "failed" (exit status) | "cut" (a host has no end.json) | "incomplete" (a
+                         ///< host is missing)
     nlohmann::json factors = nlohmann::json::object();  ///< of run.json, completed by `config` messages
     nlohmann::json config = nlohmann::json::object();   ///< all `config` messages, later ones win
     std::vector<std::string> expected_hosts;
@@ -84,7 +86,7 @@ struct RunRecord {
 /// stands where the samples have a gap.
 struct Series {
     std::string run, host, device, metric;
-    std::vector<std::int64_t> time_ns;  ///< start of the bin
+    std::vector<std::int64_t> time_ns;           ///< start of the bin
     std::vector<double> minimum, mean, maximum;  ///< NaN: no sample in the bin
 };
 

@@ -44,10 +44,11 @@ std::optional<double> mask(std::string_view field) {
     return static_cast<double>(bits);
 }
 
-Warning damaged_lines(const std::filesystem::path& path, std::size_t count, std::size_t first, std::string_view what) {
-    return {"damaged_lines", fmt::format("{}: {} line{} skipped that {} no {}, the first is line {}",
-                                         path.filename().string(), count, count == 1 ? "" : "s",
-                                         count == 1 ? "is" : "are", what, first)};
+Warning damaged_lines(const std::filesystem::path& path, std::size_t count, std::size_t first,
+                      std::string_view what) {
+    return {"damaged_lines",
+            fmt::format("{}: {} line{} skipped that {} no {}, the first is line {}", path.filename().string(),
+                        count, count == 1 ? "" : "s", count == 1 ? "is" : "are", what, first)};
 }
 
 /// Sum of the parts that are there.
@@ -119,7 +120,8 @@ class MarkReader {
             }
             return true;
         }
-        const auto index = field("index").empty() ? std::optional<std::int64_t>(0) : csv::integer(field("index"));
+        const auto index =
+            field("index").empty() ? std::optional<std::int64_t>(0) : csv::integer(field("index"));
         if ((event != "begin" && event != "end") || field("name").empty() || !index) {
             return false;
         }
@@ -149,8 +151,9 @@ class MarkReader {
     Marks finish(std::vector<Warning>& warnings) {
         for (const auto& [key, from] : regions_) {
             if (!from.start_ns) {
-                warnings.push_back({"end_without_begin", fmt::format("region {} {} has an end and no begin: left out",
-                                                                     key.first, key.second)});
+                warnings.push_back(
+                    {"end_without_begin",
+                     fmt::format("region {} {} has an end and no begin: left out", key.first, key.second)});
                 continue;
             }
             RegionRecord region;
@@ -189,8 +192,8 @@ std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::
     }
     auto parsed = nlohmann::json::parse(*content, nullptr, false);
     if (!parsed.is_object()) {
-        warnings.push_back({"damaged_file", fmt::format("{} is no JSON object: taken as missing",
-                                                        file.filename().string())});
+        warnings.push_back({"damaged_file",
+                            fmt::format("{} is no JSON object: taken as missing", file.filename().string())});
         return std::nullopt;
     }
     return parsed;
@@ -279,8 +282,9 @@ Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnin
     csv::split(line, fields);
     MarkReader reader(fields);
     if (!reader.complete()) {
-        warnings.push_back({"damaged_file", fmt::format("{} has no columns time_ns and event: no region is read",
-                                                        file.filename().string())});
+        warnings.push_back(
+            {"damaged_file", fmt::format("{} has no columns time_ns and event: no region is read",
+                                         file.filename().string())});
         return {};
     }
     std::size_t skipped = 0, first_skipped = 0;

@@ -48,8 +48,8 @@ RegionSummary summarise(const std::vector<const RegionRecord*>& regions) {
             }
         }
     }
-    const bool by_parts =
-        std::ranges::any_of(parts, [&](std::string_view part) { return measured.contains(std::string(part)); });
+    const bool by_parts = std::ranges::any_of(
+        parts, [&](std::string_view part) { return measured.contains(std::string(part)); });
     std::set<std::string> methods;
     for (const RegionRecord* region : regions) {
         summary.open = summary.open || region->open;
@@ -69,7 +69,8 @@ RegionSummary summarise(const std::vector<const RegionRecord*>& regions) {
             if (device.energy_j) {
                 summary.energy_by_component_j[device.component] += *device.energy_j;
             }
-            const bool counts = by_parts ? std::ranges::count(parts, device.component) > 0 : device.component == "node";
+            const bool counts =
+                by_parts ? std::ranges::count(parts, device.component) > 0 : device.component == "node";
             if (counts && device.energy_j) {
                 accumulate(summary.energy_j, device.energy_j);
                 accumulate(summary.energy_bound_j, device.energy_bound_j);
@@ -127,7 +128,8 @@ std::vector<RegionSummary> summarise_regions(const RunRecord& run) {
         for (const RegionRecord& region : host.regions) {
             const Key key{region.name, region.index};
             by_key[key].push_back(&region);
-            begin_s.try_emplace(key, static_cast<double>(region.start_ns - host.regions.front().start_ns) * 1e-9);
+            begin_s.try_emplace(key,
+                                static_cast<double>(region.start_ns - host.regions.front().start_ns) * 1e-9);
         }
     }
     std::vector<Key> order;

@@ -22,11 +22,12 @@ struct RegionSummary {
     std::string quality_name, quality_direction;
 
     std::map<std::string, double> energy_by_component_j;
-    std::optional<double> energy_j;      ///< GPU + CPU + DRAM as far as measured; the node's where none of them is
-    std::string energy_components;       ///< what energy_j contains: "gpu+cpu"
-    std::string energy_method;           ///< of the parts of energy_j: "counter", "counter+estimated"
+    std::optional<double>
+        energy_j;                   ///< GPU + CPU + DRAM as far as measured; the node's where none of them is
+    std::string energy_components;  ///< what energy_j contains: "gpu+cpu"
+    std::string energy_method;      ///< of the parts of energy_j: "counter", "counter+estimated"
     std::optional<double> energy_bound_j;  ///< the parts' bounds added
-    std::optional<double> mean_power_w;  ///< of the same parts
+    std::optional<double> mean_power_w;    ///< of the same parts
     std::size_t gpus_without_energy = 0;
     std::optional<double> gpu_energy_counter_j, gpu_energy_integrated_j, gpu_energy_protocol_j;
     std::optional<double> gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;  ///< means over the GPUs

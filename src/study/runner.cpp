@@ -2,16 +2,10 @@
 #include "study/runner.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <sstream>
 #include <system_error>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "core/csv.h"
 #include "core/error.h"
@@ -19,6 +13,7 @@
 #include "launch/process.h"
 #include "launch/programs.h"
 #include "report/terminal.h"
+#include "study/folders.h"
 #include "study/ledger.h"
 #include "study/plan_file.h"
 #include "study/progress.h"
@@ -38,50 +33,6 @@ constexpr auto longest_cooldown = 15min;  ///< a room warmer than cooldown_c mus
 double seconds_since(SteadyClock::time_point start) {
     return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
-
-/// One sweep per directory. The kernel frees the lock when the process ends, however it ends.
-files::Descriptor lock_directory(const fs::path& directory, Progress& progress) {
-    const fs::path path = directory / "study.lock";
-    files::Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!file) {
-        throw environment_error("cannot write {}: {}", path.string(), std::strerror(errno));
-    }
-    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK) {
-            throw environment_error(
-                "another sweep is at work in {}: wait for it, or use another directory with -o",
-                directory.string());
-        }
-        progress.warn(
-            fmt::format("joulemark: {} cannot be locked ({}): make sure that no other sweep uses it",
-                        directory.string(), std::strerror(errno)));
-    }
-    return file;
-}
-
-/// A folder in node-local memory for the state of simulated GPUs.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::error_code error;
-        const fs::path parent = fs::is_directory("/dev/shm", error) ? "/dev/shm" : fs::temp_directory_path();
-        std::string name = (parent / "joulemark-sim-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) {
-            throw environment_error("cannot make a folder in {}: {}", parent.string(), std::strerror(errno));
-        }
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code error;
-        fs::remove_all(path_, error);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
 
 /// The last sentence joulemark wrote into a log, without its prefix.
 std::string last_complaint(const fs::path& log) {
@@ -137,6 +88,7 @@ class Runner {
     std::vector<std::string> meter_words(const PlannedRun& run) const;
     std::string status_line(const PlannedRun& run, double elapsed_s) const;
     std::string energy_so_far() const;
+    std::optional<int> gpus_per_node() const;
     int summary();
 
     const Study& study_;
@@ -176,7 +128,7 @@ void Runner::check_before_start() const {
     }
     if (study_.launcher == launch::Launcher::slurm) {
         require_program("srun", "start the sweep where Slurm is, or use another launcher");
-        if (!study_.gpus_per_node && !site_.gpus_per_node) {
+        if (!gpus_per_node()) {
             throw bad_input("{}: launcher slurm needs 'gpus_per_node', as this machine has no GPU to count",
                             study_.file.string());
         }
@@ -189,6 +141,13 @@ void Runner::check_before_start() const {
                 "or install Joulemark as a whole");
         }
     }
+}
+
+std::optional<int> Runner::gpus_per_node() const {
+    if (study_.simulation) {
+        return study_.simulation->gpus_per_node;
+    }
+    return study_.gpus_per_node ? study_.gpus_per_node : site_.gpus_per_node;
 }
 
 std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
@@ -205,6 +164,9 @@ std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
         option("--factor", factor + "=" + level.text);
     }
     option("--factor", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
+    if (const auto per_node = gpus_per_node()) {
+        option("--factor", fmt::format("gpus_per_node={}", *per_node));
+    }
     option("--tag", fmt::format("seed={}", run.seed));
     option("--tag", fmt::format("train_seed={}", study_.vary_train_seed ? "vary" : "fixed"));
     if (const Level* cap = run.factors.find("power_cap_w")) {
@@ -226,7 +188,7 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
     launch::Job job = site_.job;
     job.ranks = run.gpus;
     job.arguments = study_.launcher_arguments;
-    job.gpus_per_node = study_.gpus_per_node.value_or(site_.gpus_per_node.value_or(1));
+    job.gpus_per_node = gpus_per_node().value_or(1);
     std::vector<std::string> command = run.command;
     if (const auto program = launch::find_program(command.front())) {
         command.front() = program->string();
@@ -452,7 +414,11 @@ int Runner::run() {
     check_before_start();
     runs_ = plan(study_, site_.limits);
     files::make_directories(directory_ / "logs");
-    const auto lock = lock_directory(directory_, progress_);
+    std::string lock_problem;
+    const files::Descriptor lock = lock_directory(directory_, lock_problem);
+    if (!lock_problem.empty()) {
+        progress_.warn("joulemark: " + lock_problem);
+    }
     continue_plan(directory_, study_, runs_);
     write_plan(directory_, study_, runs_);
     done_.assign(runs_.size(), false);

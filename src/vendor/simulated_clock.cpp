@@ -17,7 +17,8 @@ class Participant final : public Clock::Hold {
           leave_(table.sim_leave),
           self_(table.sim_join(drives ? 1 : 0)) {
         if (self_ == nullptr) {
-            throw environment_error("the simulated clock has no seat left; end some of the processes that use it");
+            throw environment_error(
+                "the simulated clock has no seat left; end some of the processes that use it");
         }
     }
     ~Participant() override { leave_(self_); }
@@ -56,8 +57,12 @@ std::atomic<std::uint64_t> clocks = 0;
 
 SimulatedClock::SimulatedClock(const api::Table* table) : api_(table), id_(++clocks) {}
 
-std::int64_t SimulatedClock::now_ns() const { return api_->sim_now(); }
-std::int64_t SimulatedClock::realtime_ns() const { return api_->sim_realtime(); }
+std::int64_t SimulatedClock::now_ns() const {
+    return api_->sim_now();
+}
+std::int64_t SimulatedClock::realtime_ns() const {
+    return api_->sim_realtime();
+}
 
 bool SimulatedClock::sleep_until(std::int64_t deadline_ns, std::stop_token stop) {
     if (seat.of != id_ || !seat.participant) {
@@ -68,8 +73,8 @@ bool SimulatedClock::sleep_until(std::int64_t deadline_ns, std::stop_token stop)
 }
 
 bool SimulatedClock::drive_until(std::int64_t deadline_ns, std::stop_token stop) {
-    // The thread's own seat, awake, would hold the clock that it is about to drive. One is always taken before
-    // the other is left, so that the clock cannot slip away between.
+    // The thread's own seat, awake, would hold the clock that it is about to drive. One is always taken
+    // before the other is left, so that the clock cannot slip away between.
     const bool seated = seat.of == id_ && seat.participant;
     Participant driver(*api_, true);
     seat.participant.reset();
@@ -80,6 +85,8 @@ bool SimulatedClock::drive_until(std::int64_t deadline_ns, std::stop_token stop)
     return reached;
 }
 
-std::unique_ptr<Clock::Hold> SimulatedClock::hold() { return std::make_unique<Participant>(*api_, false); }
+std::unique_ptr<Clock::Hold> SimulatedClock::hold() {
+    return std::make_unique<Participant>(*api_, false);
+}
 
 }  // namespace joulemark::nvml

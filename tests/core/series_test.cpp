@@ -51,7 +51,8 @@ Edges edges_of(const Case& of) {
 }
 
 /// One nanosecond after the other.
-GaugeTotals gauge_by_force(const Case& of, std::int64_t start, std::int64_t end, std::int64_t gap, Between between) {
+GaugeTotals gauge_by_force(const Case& of, std::int64_t start, std::int64_t end, std::int64_t gap,
+                           Between between) {
     GaugeTotals totals;
     for (std::size_t i = 0; i < of.samples.size(); ++i) {
         const auto [time, value] = of.samples[i];
@@ -86,7 +87,8 @@ TEST(GaugeSeries, AgreesWithBruteForceOnAnyWindows) {
             const GaugeTotals expected = gauge_by_force(made, start, end, 6, between);
             const GaugeTotals totals = series.over(start, end);
             ASSERT_EQ(totals.covered_ns, expected.covered_ns) << round;
-            ASSERT_NEAR(totals.integral, expected.integral, 1e-18 + 1e-12 * std::abs(expected.integral)) << round;
+            ASSERT_NEAR(totals.integral, expected.integral, 1e-18 + 1e-12 * std::abs(expected.integral))
+                << round;
             ASSERT_EQ(totals.samples, expected.samples) << round;
             ASSERT_EQ(totals.sum, expected.sum) << round;
             ASSERT_EQ(totals.minimum, expected.minimum) << round;
@@ -191,15 +193,19 @@ TEST(CounterSeries, AgreesWithBruteForceOnAnyWindows) {
             }
             ASSERT_NEAR(totals.difference, line.at(end) - line.at(start), 1e-6) << round;
             const std::int64_t first = line.points.front().time, last = line.points.back().time;
-            ASSERT_EQ(totals.covered_ns, std::max<std::int64_t>(0, std::min(end, last) - std::max(start, first)));
+            ASSERT_EQ(totals.covered_ns,
+                      std::max<std::int64_t>(0, std::min(end, last) - std::max(start, first)));
             ASSERT_EQ(totals.samples, std::ranges::count_if(line.points, [&](const Sample& point) {
                           return point.time >= start && point.time <= end;
                       }));
             ASSERT_EQ(totals.start_distance_ns, line.nearest(start)) << round;
             ASSERT_EQ(totals.end_distance_ns, line.nearest(end)) << round;
-            ASSERT_EQ(totals.reset, std::ranges::any_of(line.resets, [&](const auto& span) {
-                          return std::max(span.first, start) < std::min(span.second, end);
-                      })) << round << " " << start << " " << end;
+            ASSERT_EQ(totals.reset, std::ranges::any_of(line.resets,
+                                                        [&](const auto& span) {
+                                                            return std::max(span.first, start) <
+                                                                   std::min(span.second, end);
+                                                        }))
+                << round << " " << start << " " << end;
         }
     }
 }

@@ -17,10 +17,26 @@ TEST(Hostlist, ExpandsWhatSlurmWrites) {
 }
 
 TEST(Hostlist, GivesNothingForWhatIsNoList) {
-    for (const char* text : {"", "a,", "a[", "a]", "a[]", "a[1-]", "a[3-1]", "a[1-2", "a[[1]]", "a[x]", "a[-1]",
-                             "a[1-999999999]", "a[1-9999][1-9999]"}) {
+    for (const char* text : {"", "a,", "a[", "a]", "a[]", "a[1-]", "a[3-1]", "a[1-2", "a[[1]]", "a[x]",
+                             "a[-1]", "a[1-999999999]", "a[1-9999][1-9999]"}) {
         EXPECT_TRUE(expand_hostlist(text).empty()) << text;
     }
+}
+
+TEST(CountOnNode, ReadsRepeats) {
+    EXPECT_EQ(count_on_node("8", 0), 8);
+    EXPECT_EQ(count_on_node("4(x2),1", 0), 4);
+    EXPECT_EQ(count_on_node("4(x2),1", 1), 4);
+    EXPECT_EQ(count_on_node("4(x2),1", 2), 1);
+    EXPECT_EQ(count_on_node("2,4(x3)", 3), 4);
+}
+
+TEST(CountOnNode, GivesNothingForWhatItCannotRead) {
+    for (const char* text : {"", "x", "4(x", "4(x0)", "0", "-1", "4(y2)"}) {
+        EXPECT_FALSE(count_on_node(text, 0)) << text;
+    }
+    EXPECT_FALSE(count_on_node("4(x2)", 2));
+    EXPECT_FALSE(count_on_node("4", -1));
 }
 
 }  // namespace

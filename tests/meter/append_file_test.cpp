@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/append_file.h"
 
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <csignal>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "core/error.h"
 #include "core/files.h"

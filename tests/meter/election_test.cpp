@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/election.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <thread>
 
+#include <gtest/gtest.h>
+
 #include "core/files.h"
-#include "meter/marker_socket.h"
 #include "fakes.h"
+#include "meter/marker_socket.h"
 
 namespace joulemark::meter {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/log_lines.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "core/error.h"
 
@@ -20,8 +20,8 @@ std::vector<Message> read(LogReader& reader, std::initializer_list<std::string> 
 }
 
 std::string mllog(const std::string& key, const std::string& value, const std::string& metadata = "{}") {
-    return R"(:::MLLOG {"namespace": "", "time_ms": 1700000000000, "event_type": "INTERVAL_START", "key": ")" + key +
-           R"(", "value": )" + value + R"(, "metadata": )" + metadata + "}";
+    return R"(:::MLLOG {"namespace": "", "time_ms": 1700000000000, "event_type": "INTERVAL_START", "key": ")" +
+           key + R"(", "value": )" + value + R"(, "metadata": )" + metadata + "}";
 }
 
 TEST(MllogReader, TurnsIntervalsIntoRegions) {
@@ -60,8 +60,8 @@ TEST(EpochRegexReader, AMatchEndsOneEpochAndBeginsTheNext) {
     auto messages = read(reader, {"loading", "Epoch 1/3", "step 1", "Epoch 2/3"});
     reader.finish(messages);
     ASSERT_EQ(messages.size(), 4U);
-    const std::vector<Message::Event> expected{Message::Event::begin, Message::Event::end, Message::Event::begin,
-                                               Message::Event::end};
+    const std::vector<Message::Event> expected{Message::Event::begin, Message::Event::end,
+                                               Message::Event::begin, Message::Event::end};
     for (std::size_t i = 0; i < expected.size(); ++i) {
         EXPECT_EQ(messages[i].event, expected[i]) << i;
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/marker_socket.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
 
 #include "fakes.h"
 
@@ -22,16 +22,15 @@ class MarkerSocketTest : public testing::Test {
         address.sun_family = AF_UNIX;
         std::ranges::copy(socket_.path(), address.sun_path);
         const files::Descriptor sender(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        ASSERT_EQ(sendto(sender.get(), text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&address),
-                         sizeof address),
+        ASSERT_EQ(sendto(sender.get(), text.data(), text.size(), 0,
+                         reinterpret_cast<const sockaddr*>(&address), sizeof address),
                   static_cast<ssize_t>(text.size()));
     }
     const TemporaryFolder folder_;
     MonotonicClock clock_;
     std::vector<Message> taken_;
-    MarkerSocket socket_{folder_.path(), clock_, [this](Message message, std::int64_t) {
-                             taken_.push_back(std::move(message));
-                         }};
+    MarkerSocket socket_{folder_.path(), clock_,
+                         [this](Message message, std::int64_t) { taken_.push_back(std::move(message)); }};
 };
 
 TEST_F(MarkerSocketTest, TakesMessagesInOrderAndOutlivesGarbage) {

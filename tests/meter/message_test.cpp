@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/message.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "core/csv.h"
 #include "core/run_format.h"
@@ -40,7 +40,8 @@ TEST(Message, NeedsOnlyTheEvent) {
 }
 
 TEST(Message, IgnoresFieldsOfTheWrongType) {
-    const auto message = parse_message(R"({"event":"end","samples":"many","loss":null,"index":"x","quality":7,"data":3})");
+    const auto message =
+        parse_message(R"({"event":"end","samples":"many","loss":null,"index":"x","quality":7,"data":3})");
     ASSERT_TRUE(message);
     EXPECT_FALSE(message->samples);
     EXPECT_FALSE(message->loss);
@@ -50,8 +51,8 @@ TEST(Message, IgnoresFieldsOfTheWrongType) {
 }
 
 TEST(Message, RefusesWhatIsNoMessage) {
-    for (const char* text : {"", "{", "[]", "7", "null", "{}", R"({"event":7})", R"({"event":"start"})", "\xff\xfe",
-                             R"({"event":"begin","rank":-1})", R"({"event":"begin","rank":1e12})",
+    for (const char* text : {"", "{", "[]", "7", "null", "{}", R"({"event":7})", R"({"event":"start"})",
+                             "\xff\xfe", R"({"event":"begin","rank":-1})", R"({"event":"begin","rank":1e12})",
                              R"({"event":"begin","name":"joulemark.command"})", R"({"event":"begin"} x)"}) {
         const auto message = parse_message(text);
         EXPECT_FALSE(message) << text;
@@ -61,7 +62,8 @@ TEST(Message, RefusesWhatIsNoMessage) {
 
 TEST(Message, SurvivesAnyBytes) {
     std::mt19937 random(1);
-    const std::string valid = R"({"event":"end","name":"epoch","index":3,"quality":{"name":"q","value":1},"data":{}})";
+    const std::string valid =
+        R"({"event":"end","name":"epoch","index":3,"quality":{"name":"q","value":1},"data":{}})";
     for (int i = 0; i < 20'000; ++i) {
         std::string text = valid;
         for (int change = 0; change < 3; ++change) {
@@ -73,9 +75,9 @@ TEST(Message, SurvivesAnyBytes) {
 }
 
 TEST(Message, ComesBackFromItsOwnJson) {
-    const auto message =
-        parse_message(R"({"event":"end","name":"a \"b\"","index":1,"t":5,"rank":7,"samples":1.5,"updates":2,)"
-                      R"("tokens":3,"loss":0.1,"quality":{"name":"q","value":0.5,"direction":"higher"},"data":{"k":"v"}})");
+    const auto message = parse_message(
+        R"({"event":"end","name":"a \"b\"","index":1,"t":5,"rank":7,"samples":1.5,"updates":2,)"
+        R"("tokens":3,"loss":0.1,"quality":{"name":"q","value":0.5,"direction":"higher"},"data":{"k":"v"}})");
     ASSERT_TRUE(message);
     const auto again = parse_message(to_json(*message));
     ASSERT_TRUE(again);

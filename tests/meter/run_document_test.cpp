@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run_document.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <regex>
+
+#include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "fakes.h"
@@ -53,9 +53,23 @@ TEST(RunIdentity, IsTheSameOnAllRanksOfAStep) {
     EXPECT_EQ(first, "python3-slurm-77.3");
 }
 
+TEST(RunIdentity, TellsTwoMpirunsOfOneJobApart) {
+    const auto run = [](std::string mpirun) {
+        const auto lookup = variables({{"SLURM_JOB_ID", "77"},
+                                       {"OMPI_COMM_WORLD_RANK", "0"},
+                                       {"OMPI_COMM_WORLD_SIZE", "2"},
+                                       {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                                       {"PMIX_NAMESPACE", std::move(mpirun)}});
+        return identify(options(), launch::rank_environment(lookup), lookup).run;
+    };
+    EXPECT_EQ(run("123"), "python3-openmpi-77.123");
+    EXPECT_NE(run("123"), run("124"));
+}
+
 TEST(RunIdentity, OfABatchScriptExpectsItsOwnNodeOnly) {
-    const auto lookup =
-        variables({{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_NODELIST", "gpu[01-09]"}, {"SLURMD_NODENAME", "gpu01"}});
+    const auto lookup = variables(
+        {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_NODELIST", "gpu[01-09]"}, {"SLURMD_NODENAME", "gpu01"}});
     const RunIdentity identity = identify(options(), launch::rank_environment(lookup), lookup);
     EXPECT_EQ(identity.expected_hosts, std::vector<std::string>{"gpu01"});
 }
@@ -98,8 +112,9 @@ TEST(RunDocument, SaysWhatIsMeteredAndWhatIsNot) {
     with_factors.factors = {{"gpus", "4"}, {"lr", "1e-3"}, {"workload", "resnet50"}};
     with_factors.power_cap_w = 200;
     const auto lookup = variables({});
-    const auto document = run_document(with_factors, identify(with_factors, launch::rank_environment(lookup), lookup),
-                                       machine, 2, nlohmann::json::object());
+    const auto document =
+        run_document(with_factors, identify(with_factors, launch::rank_environment(lookup), lookup), machine,
+                     2, nlohmann::json::object());
     EXPECT_EQ(document["schema"], 1);
     EXPECT_EQ(document["factors"]["gpus"], 4);
     EXPECT_EQ(document["factors"]["lr"], 1e-3);

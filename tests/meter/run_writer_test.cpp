@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run_writer.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -22,10 +22,12 @@ class RunWriterTest : public testing::Test {
             source_info("nvml", "gpu0", {gpu_throttle_reasons, gpu_power_w}), nothing));
         sources_.push_back(
             std::make_unique<FakeSource>(source_info("nvml.energy", "gpu0", {gpu_energy_j}, true), nothing));
-        sources_.push_back(std::make_unique<FakeSource>(source_info("rapl", "cpu0", {cpu_energy_j}), nothing));
+        sources_.push_back(
+            std::make_unique<FakeSource>(source_info("rapl", "cpu0", {cpu_energy_j}), nothing));
     }
     std::unique_ptr<RunWriter> make(bool simulated = false) {
-        return std::make_unique<RunWriter>(folder_ / "run", nlohmann::json{{"schema", 1}}, sources_, totals_, simulated);
+        return std::make_unique<RunWriter>(folder_ / "run", nlohmann::json{{"schema", 1}}, sources_, totals_,
+                                           simulated);
     }
     static Row row(std::uint32_t source, std::int64_t time_ns, std::initializer_list<double> values) {
         Row row{.time_ns = time_ns, .read_ns = 7, .source = source, .values = {}};
@@ -46,10 +48,11 @@ TEST_F(RunWriterTest, EverySourceFillsItsOwnColumns) {
     channel.push(row(0, 300, {std::nan(""), std::nan("")}));
     channel.push(row(2, 400, {1}));
     writer->stop();
-    const std::vector<std::vector<std::string>> gpu{{"time_ns", "read_ns", "device", "power_w", "energy_j", "throttle_reasons"},
-                                                    {"100", "7", "gpu0", "250.5", "", "4"},
-                                                    {"200", "7", "gpu0", "", "12345.678", ""},
-                                                    {"300", "7", "gpu0", "", "", ""}};
+    const std::vector<std::vector<std::string>> gpu{
+        {"time_ns", "read_ns", "device", "power_w", "energy_j", "throttle_reasons"},
+        {"100", "7", "gpu0", "250.5", "", "4"},
+        {"200", "7", "gpu0", "", "12345.678", ""},
+        {"300", "7", "gpu0", "", "", ""}};
     EXPECT_EQ(table(folder_ / "run/gpu.csv"), gpu);
     EXPECT_EQ(table(folder_ / "run/cpu.csv").size(), 2U);
     EXPECT_EQ(table(folder_ / "run/node.csv").size(), 1U);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <thread>
 
-#include "meter/sampler.h"
+#include <gtest/gtest.h>
+
 #include "fakes.h"
+#include "meter/sampler.h"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
@@ -22,8 +22,12 @@ void* operator new(std::size_t size) {
     }
     throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 // NOLINTEND
 
 namespace joulemark::meter {
@@ -47,15 +51,18 @@ TEST(SamplingLoops, NeverAllocate) {
     Probe fast;
     Probe slow;
     Sources sources;
-    sources.push_back(std::make_unique<FakeSource>(source_info("power", "gpu0", {sensors::Metric::gpu_power_w}),
-                                                   [&](std::span<double> values) { fast.read(values); }));
-    sources.push_back(std::make_unique<FakeSource>(source_info("counter", "gpu0", {sensors::Metric::gpu_energy_j}, true),
-                                                   [&](std::span<double> values) { slow.read(values); }));
+    sources.push_back(
+        std::make_unique<FakeSource>(source_info("power", "gpu0", {sensors::Metric::gpu_power_w}),
+                                     [&](std::span<double> values) { fast.read(values); }));
+    sources.push_back(
+        std::make_unique<FakeSource>(source_info("counter", "gpu0", {sensors::Metric::gpu_energy_j}, true),
+                                     [&](std::span<double> values) { slow.read(values); }));
     const std::vector<sensors::Device> devices{device("gpu0", "gpu")};
     const TemporaryFolder folder;
     Totals totals(devices, sources, 1'000'000'000);
     RunWriter writer(folder / "run", nlohmann::json::object(), sources, totals, false);
-    Sampler sampler(std::make_shared<MonotonicClock>(), sources, writer, {.rate_hz = 1000, .energy_rate_hz = 100});
+    Sampler sampler(std::make_shared<MonotonicClock>(), sources, writer,
+                    {.rate_hz = 1000, .energy_rate_hz = 100});
     sampler.start();
     while (fast.reads < 200 || slow.reads < 20) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/sampler.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <latch>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "core/units.h"
 #include "fakes.h"
@@ -22,8 +22,8 @@ constexpr std::int64_t ms = 1'000'000;
 class SamplerTest : public testing::Test {
   protected:
     void add(std::string name, sensors::Metric metric, FakeSource::Read read, bool slow = false) {
-        sources_.push_back(
-            std::make_unique<FakeSource>(source_info(std::move(name), "gpu0", {metric}, slow), std::move(read)));
+        sources_.push_back(std::make_unique<FakeSource>(source_info(std::move(name), "gpu0", {metric}, slow),
+                                                        std::move(read)));
     }
     Sampler& start(std::shared_ptr<Clock> clock, SamplingRates rates) {
         totals_.emplace(devices_, sources_, ns_per_s);
@@ -100,7 +100,8 @@ TEST_F(SamplerTest, ASlowSourceDelaysNobody) {
     std::atomic<int> slow_reads = 0;
     std::atomic<int> fast_reads = 0;
     add("power", gpu_power_w, [&](std::span<double> values) { values[0] = ++fast_reads; });
-    add("counter", gpu_energy_j,
+    add(
+        "counter", gpu_energy_j,
         [&](std::span<double> values) {
             if (++slow_reads == 2) {
                 release.wait();
@@ -121,7 +122,8 @@ TEST_F(SamplerTest, ASlowSourceDelaysNobody) {
 TEST_F(SamplerTest, AnEdgeReadsEverything) {
     std::atomic<int> slow_reads = 0;
     add("power", gpu_power_w, [](std::span<double> values) { values[0] = 1; });
-    add("counter", gpu_energy_j, [&](std::span<double> values) { values[0] = ++slow_reads; }, true);
+    add(
+        "counter", gpu_energy_j, [&](std::span<double> values) { values[0] = ++slow_reads; }, true);
     Sampler& sampler = start(std::make_shared<MonotonicClock>(), {.rate_hz = 0.1, .energy_rate_hz = 0.1});
     EXPECT_EQ(slow_reads, 1) << "a first sample of everything";
     for (int edge = 0; edge < 5; ++edge) {
@@ -135,7 +137,8 @@ TEST_F(SamplerTest, AnEdgeReadsEverything) {
 
 TEST_F(SamplerTest, ReadsAnExpensiveCounterLessOften) {
     const auto clock = std::make_shared<FakeClock>(100 * ns_per_s);
-    add("counter", gpu_energy_j,
+    add(
+        "counter", gpu_energy_j,
         [](std::span<double> values) {
             timespec start{};
             timespec now{};
@@ -157,7 +160,8 @@ TEST_F(SamplerTest, ReadsAnExpensiveCounterLessOften) {
 TEST_F(SamplerTest, GivesUpASensorThatNeverReturns) {
     std::latch release(1);
     std::atomic<int> reads = 0;
-    add("counter", gpu_energy_j,
+    add(
+        "counter", gpu_energy_j,
         [&](std::span<double> values) {
             if (++reads == 2) {
                 release.wait();

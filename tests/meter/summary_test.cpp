@@ -19,8 +19,8 @@ SummaryInput input() {
     return input;
 }
 
-Totals::Entry entry(std::string device, std::string component, std::string method, std::optional<double> counter,
-                    std::optional<double> integrated) {
+Totals::Entry entry(std::string device, std::string component, std::string method,
+                    std::optional<double> counter, std::optional<double> integrated) {
     Totals::Entry entry{.device = std::move(device), .component = std::move(component)};
     entry.method = std::move(method);
     entry.counter_j = counter;
@@ -42,7 +42,8 @@ TEST(Summary, TellsWhatTheTotalContainsAndLacks) {
     machine.reports = {closed};
     const std::string text = summary(in, machine);
     EXPECT_THAT(text, HasSubstr("train: 10.00 s, exit status 0"));
-    EXPECT_THAT(text, HasSubstr("GPU      1.111 Wh   counter (integrated power 1.056 Wh, -5.0 %), mean 200.0 W per GPU (2 GPUs)"));
+    EXPECT_THAT(text, HasSubstr("GPU      1.111 Wh   counter (integrated power 1.056 Wh, -5.0 %), mean 200.0 "
+                                "W per GPU (2 GPUs)"));
     EXPECT_THAT(text, HasSubstr("CPU      500.0 J    counter, mean 50.00 W"));
     EXPECT_THAT(text, HasSubstr("total    1.250 Wh   GPU + CPU"));
     EXPECT_THAT(text, HasSubstr("lacks    DRAM (no DRAM domain)"));

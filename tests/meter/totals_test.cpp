@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/totals.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "core/units.h"
 #include "fakes.h"
@@ -122,10 +122,11 @@ class TotalsOfAGpu : public testing::Test {
         totals_->add(row);
     }
     void make(std::vector<sensors::Metric> fast) {
-        sources_.push_back(
-            std::make_unique<FakeSource>(source_info("nvml", "gpu0", std::move(fast)), [](std::span<double>) {}));
+        sources_.push_back(std::make_unique<FakeSource>(source_info("nvml", "gpu0", std::move(fast)),
+                                                        [](std::span<double>) {}));
         sources_.push_back(std::make_unique<FakeSource>(
-            source_info("nvml.energy", "gpu0", {sensors::Metric::gpu_energy_j}, true), [](std::span<double>) {}));
+            source_info("nvml.energy", "gpu0", {sensors::Metric::gpu_energy_j}, true),
+            [](std::span<double>) {}));
         totals_.emplace(devices_, sources_, 5 * second);
     }
     std::vector<sensors::Device> devices_{device("gpu0", "gpu")};

@@ -52,6 +52,8 @@ TEST(Allocation, is_counted) {
 
 TEST(Allocation, none_in_any_read_below_a_tree) {
     expect_none(discover({}, FixtureTree("intel_2_sockets"), {}));
+    expect_none(discover({}, FixtureTree("acpi_node_meter"), {}));
+    expect_none(discover({}, FixtureTree("cray_ex"), {}));
     expect_none(discover({.root = "/", .estimate_cpu = true, .all_devices = false}, FixtureTree("virtual_machine"),
                          {{"JOULEMARK_CPU_RATED_W", "100"}}));
 }

@@ -40,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(Specs, BadFault,
                          testing::Values("", "explode", "slow", "slow:nvmlDeviceGetPowerUsage",
                                          "slow:nvmlDeviceGetPowerUsage=", "slow:nvmlDeviceGetPowerUsage=-1",
                                          "not-supported:nvmlNothing", "counter-freeze=3", "counter-wrap=0",
-                                         "gpu-lost@soon", "gpu-lost@nan", "gpu-lost#-1", "mig@3", "mig:nvmlDeviceGetName"));
+                                         "gpu-lost@soon", "gpu-lost@nan", "gpu-lost#-1", "mig@3",
+                                         "mig:nvmlDeviceGetName"));
 
 }  // namespace
 }  // namespace joulemark::sim

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/readings.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
 
+#include <gtest/gtest.h>
+
 #include "core/units.h"
-#include "simulated.h"
 #include "sim/virtual_clock.h"
+#include "simulated.h"
 
 namespace joulemark::sim {
 namespace {
@@ -19,8 +19,9 @@ struct Burst {
     explicit Burst(std::vector<std::string> faults = {}) : simulated("H200", 2, std::move(faults)) {
         const auto driver = Participant::join(state, true);
         driver->sleep_until(begin);
-        state.append(0, {.power_w = 500, .busy = 0.9, .sm_clock_mhz = 1500, .memory_bytes = 1 << 30, .capped = true},
-                     end, driver->owner());
+        state.append(
+            0, {.power_w = 500, .busy = 0.9, .sm_clock_mhz = 1500, .memory_bytes = 1 << 30, .capped = true},
+            end, driver->owner());
         driver->sleep_until(end + 10 * ns_per_s);
     }
     Simulated simulated;
@@ -70,14 +71,17 @@ TEST(Readings, UtilisationMemoryAndClockFollowTheLoad) {
     EXPECT_EQ(burst.readings.busy_pct(1, burst.begin + 5 * ns_per_s), 0);
     EXPECT_EQ(burst.readings.sm_clock_mhz(0, burst.begin), 1500);
     EXPECT_EQ(burst.readings.sm_clock_mhz(0, burst.end), 345);
-    EXPECT_EQ(burst.readings.memory_used_bytes(0, burst.begin) - burst.readings.memory_used_bytes(0, burst.end),
-              std::uint64_t{1} << 30);
+    EXPECT_EQ(
+        burst.readings.memory_used_bytes(0, burst.begin) - burst.readings.memory_used_bytes(0, burst.end),
+        std::uint64_t{1} << 30);
 }
 
 TEST(Readings, AFrozenCounterStopsAndAResetOneStartsAgain) {
     const Burst frozen({"counter-freeze@15#0"});
-    EXPECT_EQ(frozen.readings.energy_j(0, frozen.begin + 6 * ns_per_s), frozen.readings.energy_j(0, frozen.end));
-    EXPECT_LT(frozen.readings.energy_j(1, frozen.begin + 6 * ns_per_s), frozen.readings.energy_j(1, frozen.end));
+    EXPECT_EQ(frozen.readings.energy_j(0, frozen.begin + 6 * ns_per_s),
+              frozen.readings.energy_j(0, frozen.end));
+    EXPECT_LT(frozen.readings.energy_j(1, frozen.begin + 6 * ns_per_s),
+              frozen.readings.energy_j(1, frozen.end));
     const Burst reset({"counter-reset@15"});
     EXPECT_NEAR(reset.readings.energy_j(0, reset.begin + 6 * ns_per_s), 500, 50);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <filesystem>
-#include <string>
-#include <vector>
 
 #include "sim/state.h"
 
@@ -17,8 +17,8 @@ namespace joulemark::sim {
 /// A state in a file of its own, removed at the end.
 class Simulated {
   public:
-    explicit Simulated(std::string_view accelerator = "H200", unsigned gpus = 2, std::vector<std::string> faults = {},
-                       ClockMode clock = ClockMode::simulated) {
+    explicit Simulated(std::string_view accelerator = "H200", unsigned gpus = 2,
+                       std::vector<std::string> faults = {}, ClockMode clock = ClockMode::simulated) {
         static int made = 0;
         path = std::filesystem::temp_directory_path() /
                ("joulemark-sim-test-" + std::to_string(getpid()) + "-" + std::to_string(++made));

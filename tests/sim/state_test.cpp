@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/state.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "core/units.h"
-#include "simulated.h"
 #include "sim/virtual_clock.h"
+#include "simulated.h"
 
 namespace joulemark::sim {
 namespace {
@@ -68,7 +68,8 @@ TEST(State, LoadsEndWithTheirOwner) {
     auto driver = Participant::join(state, true);
     state.append(0, {.power_w = 500, .busy = 1, .sm_clock_mhz = 1, .memory_bytes = 1, .capped = false}, never,
                  driver->owner());
-    state.append(1, {.power_w = 500, .busy = 1, .sm_clock_mhz = 1, .memory_bytes = 1, .capped = false}, never, 12345);
+    state.append(1, {.power_w = 500, .busy = 1, .sm_clock_mhz = 1, .memory_bytes = 1, .capped = false}, never,
+                 12345);
     driver->sleep_until(state.now_ns() + ns_per_s);
     ASSERT_NE(state.load_at(0, state.now_ns()), nullptr);
     driver.reset();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/truth.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "core/error.h"
 
@@ -13,7 +13,9 @@ namespace {
 
 const Profile& v100 = *find_profile("v100");
 
-Operating unlimited(const Truth& truth) { return Operating::unlimited(truth, v100); }
+Operating unlimited(const Truth& truth) {
+    return Operating::unlimited(truth, v100);
+}
 
 TEST(Truth, UnlimitedSingleGpuTakesTheGivenTime) {
     const Truth truth(v100);
@@ -22,14 +24,15 @@ TEST(Truth, UnlimitedSingleGpuTakesTheGivenTime) {
 }
 
 TEST(Truth, ExponentsAreSlopesOfTheLogarithms) {
-    const Truth truth =
-        parse_truth(R"({"gpu_exponent": 0.8, "cap_exponent": 0.5, "clock_exponent": 0.4, "batch_exponent": 0.1})",
-                    "test", v100);
+    const Truth truth = parse_truth(
+        R"({"gpu_exponent": 0.8, "cap_exponent": 0.5, "clock_exponent": 0.4, "batch_exponent": 0.1})", "test",
+        v100);
     const auto slope = [&](double Operating::*axis, double to) {
         const Operating from = unlimited(truth);
         Operating at = from;
         at.*axis = to;
-        return std::log(epoch_time_s(truth, v100, at) / epoch_time_s(truth, v100, from)) / std::log(to / (from.*axis));
+        return std::log(epoch_time_s(truth, v100, at) / epoch_time_s(truth, v100, from)) /
+               std::log(to / (from.*axis));
     };
     EXPECT_NEAR(slope(&Operating::gpus, 64), -0.8, 1e-12);
     EXPECT_NEAR(slope(&Operating::power_cap_w, 100), -0.5, 1e-12);
@@ -85,7 +88,8 @@ TEST(Truth, PhasesCoverTheEpoch) {
 }
 
 TEST(Truth, NoiseHasTheGivenSpreadAndUnbiasedLogarithm) {
-    const Truth truth = parse_truth(R"({"noise_pct": 3, "run_noise_pct": 4, "power_noise_pct": 2})", "test", v100);
+    const Truth truth =
+        parse_truth(R"({"noise_pct": 3, "run_noise_pct": 4, "power_noise_pct": 2})", "test", v100);
     constexpr int n = 4000;
     double sum = 0, squares = 0, power_squares = 0;
     for (int run = 0; run < n; ++run) {

@@ -2,27 +2,27 @@
 //
 // Our declarations of NVML against NVIDIA's own header. The look-alike library is built from the same
 // declarations as the meter, so only this test can find a mistake in them.
-#include <nvml.h>
-
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
+
+#include <gtest/gtest.h>
+#include <nvml.h>
 
 #include "vendor/nvml_api.h"
 
 namespace joulemark::nvml::api {
 namespace {
 
-#define EXPECT_SAME_VALUE(ours, theirs) EXPECT_EQ(static_cast<long long>(ours), static_cast<long long>(theirs))
+#define EXPECT_SAME_VALUE(ours, theirs) \
+    EXPECT_EQ(static_cast<long long>(ours), static_cast<long long>(theirs))
 
 #define EXPECT_SAME_SIZE(ours, theirs)       \
     EXPECT_EQ(sizeof(ours), sizeof(theirs)); \
     EXPECT_EQ(alignof(ours), alignof(theirs))
 
-#define EXPECT_SAME_MEMBER(ours, our_member, theirs, their_member)            \
-    EXPECT_EQ(offsetof(ours, our_member), offsetof(theirs, their_member));    \
+#define EXPECT_SAME_MEMBER(ours, our_member, theirs, their_member)         \
+    EXPECT_EQ(offsetof(ours, our_member), offsetof(theirs, their_member)); \
     EXPECT_EQ(sizeof(ours{}.our_member), sizeof(theirs{}.their_member))
 
 TEST(NvmlHeader, ReturnCodes) {
@@ -131,7 +131,9 @@ TEST(NvmlHeader, Structures) {
 }
 
 template <typename T>
-concept Complete = requires { sizeof(T); };
+concept Complete = requires {
+    sizeof(T);
+};
 
 /// The same in the C calling convention: integers and enumerations of one size, or pointers to such, to
 /// structures of one size, or to opaque ones.
@@ -141,8 +143,8 @@ constexpr bool compatible() {
         return compatible<std::remove_cv_t<std::remove_pointer_t<Ours>>,
                           std::remove_cv_t<std::remove_pointer_t<Theirs>>>();
     } else if constexpr (Complete<Ours> && Complete<Theirs>) {
-        constexpr bool integers = (std::is_integral_v<Ours> || std::is_enum_v<Ours>)&&(std::is_integral_v<Theirs> ||
-                                                                                     std::is_enum_v<Theirs>);
+        constexpr bool integers = (std::is_integral_v<Ours> || std::is_enum_v<Ours>)&&(
+            std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
         constexpr bool structures = std::is_class_v<Ours> && std::is_class_v<Theirs>;
         return (integers || structures) && sizeof(Ours) == sizeof(Theirs);
     } else {
@@ -153,8 +155,9 @@ constexpr bool compatible() {
 template <typename Ours, typename Theirs>
 struct SameCall : std::false_type {};
 template <typename R, typename... A, typename S, typename... B>
-    requires(sizeof...(A) == sizeof...(B))
-struct SameCall<R(A...), S(B...)> : std::bool_constant<compatible<R, S>() && (compatible<A, B>() && ...)> {};
+requires(sizeof...(A) == sizeof...(B)) struct SameCall<R(A...), S(B...)>
+    : std::bool_constant<compatible<R, S>() && (compatible<A, B>() && ...)> {
+};
 
 #define COUNT(member, symbol, ...) +1
 constexpr int declared = 0 JOULEMARK_NVML_REQUIRED(COUNT) JOULEMARK_NVML_OPTIONAL(COUNT);
@@ -167,10 +170,11 @@ JOULEMARK_NVML_OPTIONAL(SYMBOL)
 
 TEST(NvmlHeader, Functions) {
     int checked = 0;
-#define CHECK(member, function)                                                                      \
-    ++checked;                                                                                       \
-    EXPECT_EQ(symbol_of_##member, #function);                                                        \
-    EXPECT_TRUE((SameCall<std::remove_pointer_t<decltype(Table::member)>, decltype(::function)>::value)) << #function;
+#define CHECK(member, function)                                                                          \
+    ++checked;                                                                                           \
+    EXPECT_EQ(symbol_of_##member, #function);                                                            \
+    EXPECT_TRUE((SameCall<std::remove_pointer_t<decltype(Table::member)>, decltype(::function)>::value)) \
+        << #function;
     CHECK(init, nvmlInit_v2)
     CHECK(shutdown, nvmlShutdown)
     CHECK(device_count, nvmlDeviceGetCount_v2)

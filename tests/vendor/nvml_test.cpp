@@ -3,10 +3,10 @@
 // The NVML wrapper against the look-alike library, and so both against the ground truth.
 #include "vendor/nvml.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
+
+#include <gtest/gtest.h>
 
 #include "core/units.h"
 #include "sim/simulated.h"
@@ -19,8 +19,8 @@ using sim::Simulated;
 
 /// The library open on simulated GPUs, which a driver in this process can load.
 struct Opened {
-    explicit Opened(std::string_view accelerator = "H200", unsigned gpus = 2, std::vector<std::string> faults = {},
-                    sim::ClockMode clock = sim::ClockMode::simulated)
+    explicit Opened(std::string_view accelerator = "H200", unsigned gpus = 2,
+                    std::vector<std::string> faults = {}, sim::ClockMode clock = sim::ClockMode::simulated)
         : simulated(accelerator, gpus, std::move(faults), clock) {
         setenv("JOULEMARK_NVML", JOULEMARK_BINARY_DIR "/sim/libnvidia-ml.so.1", 1);
         setenv("JOULEMARK_SIM", simulated.path.c_str(), 1);
@@ -162,16 +162,21 @@ TEST(Nvml, GpmGivesSmActivityBetweenTwoSamples) {
     EXPECT_EQ(get->metrics[1].status, api::error_not_supported);
     table.gpm_sample_free(get->sample1);
     table.gpm_sample_free(get->sample2);
+}
 
-    const Opened old("V100");
-    ASSERT_EQ(table.gpm_support(old.devices[0].handle(), &support), api::success);
+TEST(Nvml, BeforeHopperThereIsNoGpm) {
+    const Opened sim("A100");
+    const api::Table& table = sim.devices[0].table();
+    api::GpmSupport support{api::gpm_support_version, 1};
+    ASSERT_EQ(table.gpm_support(sim.devices[0].handle(), &support), api::success);
     EXPECT_EQ(support.is_supported_device, 0u);
 }
 
 TEST(Nvml, FaultsReachTheirFunctionAndGpuOnly) {
-    const Opened sim("H200", 2,
-                     {"not-supported:nvmlDeviceGetTotalEnergyConsumption#1",
-                      "no-permission:nvmlDeviceSetPowerManagementLimit", "not-supported:NVML_FI_DEV_POWER_INSTANT"});
+    const Opened sim(
+        "H200", 2,
+        {"not-supported:nvmlDeviceGetTotalEnergyConsumption#1",
+         "no-permission:nvmlDeviceSetPowerManagementLimit", "not-supported:NVML_FI_DEV_POWER_INSTANT"});
     EXPECT_TRUE(sim.devices[0].energy_j());
     EXPECT_EQ(sim.devices[1].energy_j().status, api::error_not_supported);
     EXPECT_EQ(sim.devices[0].set_power_limit_w(500), api::error_no_permission);

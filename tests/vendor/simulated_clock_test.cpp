@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vendor/simulated_clock.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "core/units.h"
 #include "sim/simulated.h"
@@ -89,19 +89,23 @@ TEST_F(SimulatedClockTest, AHoldStopsTheClock) {
 }
 
 TEST_F(SimulatedClockTest, SamplersOfSeveralThreadsFollowTheWorkOfAProcess) {
-    auto hold = clock->hold();  // until all are asleep
-    std::atomic<int> off = 0;
+    auto hold = clock->hold();  // until all have their seats
+    std::atomic<int> seated = 0, off = 0;
     std::atomic<std::int64_t> samples = 0;
     std::vector<std::jthread> samplers;
     for (const std::int64_t period : {ns_per_s / 10, ns_per_s, 7 * ns_per_s}) {
         samplers.emplace_back([&, period](std::stop_token stop) {
+            clock->sleep_until(start, stop);
+            ++seated;
             for (std::int64_t at = start + period; clock->sleep_until(at, stop); at += period) {
                 off += clock->now_ns() != at ? 1 : 0;
                 ++samples;
             }
         });
     }
-    std::this_thread::sleep_for(50ms);
+    while (seated < 3) {
+        std::this_thread::sleep_for(1ms);
+    }
     Command work(simulated.path, {"work", "--seconds", "700", "--power-w", "300"});
     hold.reset();
     EXPECT_EQ(work.wait(), 0);

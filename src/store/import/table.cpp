@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/import/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/units.h"
+
+namespace joulemark::store::imports {
+namespace {
+
+using Kind = Field::Kind;
+
+constexpr std::array fields{
+    Field{"workload", Kind::factor, "workload"},
+    Field{"hardware", Kind::factor, "hardware"},
+    Field{"series", Kind::factor, "series"},
+    Field{"gpus", Kind::factor, "gpus"},
+    Field{"gpus_per_node", Kind::factor, "gpus_per_node"},
+    Field{"local_batch", Kind::factor, "local_batch"},
+    Field{"global_batch", Kind::factor, "global_batch"},
+    Field{"power_cap_w", Kind::factor, "power_cap_w"},
+    Field{"sm_clock_mhz", Kind::factor, "sm_clock_mhz"},
+    Field{"samples", Kind::factor, "dataset_samples"},
+    Field{"epochs", Kind::factor, "epochs"},
+    Field{"repeat", Kind::repeat, "repeat"},
+    Field{"epoch_time_s", Kind::result, "epoch_time_s"},
+    Field{"wall_time_s", Kind::result, "wall_time_s"},
+    Field{"gpu_hours", Kind::result, "gpu_hours"},
+    Field{"mean_power_w", Kind::result, "mean_power_w"},
+    Field{"energy_j", Kind::result, "energy_j"},
+    Field{"energy_kwh", Kind::result, "energy_j", joules_per_kwh},
+};
+constexpr std::array<std::string_view, 3> text_fields{"workload", "hardware", "series"};
+
+std::string trimmed(std::string text) {
+    const std::size_t first = text.find_first_not_of(" \t");
+    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+/// Where the value of a field comes from.
+struct Origin {
+    const Field* field;
+    std::size_t column;
+};
+
+const Field& known_field(const std::string& name, std::string_view option) {
+    const Field* field = find_field(name);
+    if (field == nullptr) {
+        throw bad_input("{} {}: there is no such field, there are {} {} repeat", option, name,
+                        field_names(Kind::factor), field_names(Kind::result));
+    }
+    return *field;
+}
+
+char separator_of(std::string_view header) {
+    for (const char candidate : {',', ';', '\t'}) {
+        if (header.find(candidate) != std::string_view::npos) {
+            return candidate;
+        }
+    }
+    return ',';
+}
+
+std::vector<Origin> choose_columns(const std::vector<std::string>& header, const Pairs& map,
+                                   const std::filesystem::path& file) {
+    std::vector<Origin> origins;
+    const auto column_of = [&](std::string_view name) {
+        return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
+    };
+    if (map.empty()) {
+        for (const Field& field : fields) {
+            if (const std::size_t column = column_of(field.name); column < header.size()) {
+                origins.push_back({&field, column});
+            }
+        }
+    }
+    for (const auto& [name, wanted] : map) {
+        const std::size_t column = column_of(wanted);
+        if (column == header.size()) {
+            throw bad_input("--map {}={}: {} has no such column, it has {}", name, wanted, file.string(),
+                            fmt::join(header, ", "));
+        }
+        origins.push_back({&known_field(name, "--map"), column});
+    }
+    return origins;
+}
+
+/// One value into the factors or metrics of a row.
+void put(const Field& field, const std::string& text, nlohmann::json& factors, nlohmann::json& metrics,
+         const std::string& where) {
+    const auto value = csv::number(text);
+    const bool is_text = std::ranges::find(text_fields, field.name) != text_fields.end();
+    if (!is_text && (!value || !std::isfinite(*value) || *value < 0)) {
+        throw bad_input("{}: {} is '{}', which is no number from 0 up", where, field.name, text);
+    }
+    if (field.kind == Kind::result) {
+        if (metrics.contains(std::string(field.key))) {
+            throw bad_input("{}: energy_j and energy_kwh are both given, give one", where);
+        }
+        metrics[std::string(field.key)] = *value * field.unit;
+    } else if (field.kind == Kind::factor) {
+        factors[std::string(field.key)] = is_text ? nlohmann::json(text) : factor_value(text);
+    }
+}
+
+}  // namespace
+
+const Field* find_field(std::string_view name) {
+    const auto found = std::ranges::find(fields, name, &Field::name);
+    return found == fields.end() ? nullptr : &*found;
+}
+
+std::string field_names(Kind kind) {
+    std::string names;
+    for (const Field& field : fields) {
+        if (field.kind == kind) {
+            names += (names.empty() ? "" : " ") + std::string(field.name);
+        }
+    }
+    return names;
+}
+
+Imported import_table(const std::filesystem::path& file, const Pairs& map, const Pairs& set,
+                      const std::filesystem::path& results) {
+    csv::LineReader lines(file.string());
+    std::string_view line;
+    if (!lines.next_or_rest(line)) {
+        throw bad_input("{} is empty; a table begins with a line of column names", file.string());
+    }
+    if (line.starts_with("\xEF\xBB\xBF")) {
+        line.remove_prefix(3);
+    }
+    const char separator = separator_of(line);
+    std::vector<std::string> header;
+    csv::split(line, header, separator);
+    std::ranges::transform(header, header.begin(), trimmed);
+    const auto origins = choose_columns(header, map, file);
+    for (const auto& [name, value] : set) {
+        known_field(name, "--set");
+    }
+
+    const std::string stem = run_stem(file, files::read(file).value_or(""), map, set);
+    Imported imported;
+    std::vector<RunFolder> folders;
+    std::vector<std::string> cells;
+    while (lines.next_or_rest(line)) {
+        if (trimmed(std::string(line)).empty()) {
+            continue;
+        }
+        const std::string where = fmt::format("{} line {}", file.string(), lines.line_number());
+        csv::split(line, cells, separator);
+        if (cells.size() != header.size()) {
+            throw bad_input("{} has {} cells, its header has {}", where, cells.size(), header.size());
+        }
+        nlohmann::json factors = nlohmann::json::object();
+        nlohmann::json metrics = nlohmann::json::object();
+        for (const auto& [field, column] : origins) {
+            if (const std::string cell = trimmed(cells[column]); !cell.empty()) {
+                put(*field, cell, factors, metrics, where);
+            }
+        }
+        for (const auto& [name, value] : set) {
+            put(*find_field(name), value, factors, metrics, "--set");
+        }
+        if (metrics.empty()) {
+            imported.notes.push_back(fmt::format("{} has no result and was passed over", where));
+            continue;
+        }
+        RunFolder folder;
+        folder.run = fmt::format("{}-{:04}", stem, folders.size() + 1);
+        folder.run_json = {{"name", file.stem().string()},
+                           {"factors", factors},
+                           {"imported",
+                            {{"file", file.filename().string()}, {"line", lines.line_number()}, {"metrics", metrics}}}};
+        folders.push_back(std::move(folder));
+    }
+    if (folders.empty()) {
+        throw bad_input("{} gives no result: name a column of results, as --map energy_kwh=COLUMN; results are {}",
+                        file.string(), field_names(Kind::result));
+    }
+    for (const RunFolder& folder : folders) {  // all rows are good before the first is written
+        folder.write(results);
+        imported.runs.push_back(folder.run);
+    }
+    return imported;
+}
+
+}  // namespace joulemark::store::imports

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/warnings.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/analyze.h"
+#include "records.h"
+
+namespace joulemark::analysis {
+namespace {
+
+using nlohmann::json;
+
+std::string text_of(const Model& model, const std::string& code) {
+    const auto found = std::ranges::find(model.warnings, code, &Warning::code);
+    return found == model.warnings.end() ? "" : found->text;
+}
+
+std::vector<store::RunRecord> repeats(int n) {
+    std::vector<store::RunRecord> records;
+    for (int i = 0; i < n; ++i) {
+        records.push_back(run_record("r" + std::to_string(i), {{"workload", "x"}}, 10));
+    }
+    return records;
+}
+
+TEST(Warnings, ThreeCleanRepeatsHaveNone) {
+    const Model model = analyze(repeats(3));
+    EXPECT_TRUE(model.warnings.empty()) << model.warnings.front().text;
+}
+
+TEST(Warnings, OneRunIsPreliminaryAndTwoAreFew) {
+    EXPECT_NE(text_of(analyze(repeats(1)), "preliminary").find("1 of 1"), std::string::npos);
+    const Model two = analyze(repeats(2));
+    EXPECT_EQ(text_of(two, "preliminary"), "");
+    EXPECT_NE(text_of(two, "few_repeats"), "");
+}
+
+TEST(Warnings, StatusIsExplained) {
+    for (const char* status : {"failed", "cut", "incomplete"}) {
+        auto records = repeats(3);
+        records[1].status = status;
+        if (status == std::string("incomplete")) {
+            records[1].expected_hosts = {"node0", "node1"};
+        }
+        const std::string text = text_of(analyze(records), status);
+        EXPECT_TRUE(text.starts_with("r1: ")) << status << ": " << text;
+    }
+}
+
+TEST(Warnings, CounterAndIntegralMayDifferByThreePercent) {
+    auto records = repeats(3);
+    for (auto& device : records[0].hosts[0].regions[0].devices) {
+        if (device.energy_integrated_j) {
+            device.energy_integrated_j = *device.energy_counter_j * 0.96;
+        }
+    }
+    EXPECT_NE(text_of(analyze(records), "counter_vs_integral").find("-4.0 %"), std::string::npos);
+}
+
+TEST(Warnings, CoverageThrottlingAndControls) {
+    auto records = repeats(3);
+    auto& host = records[2].hosts[0];
+    host.regions[0].devices[1].covered_s *= 0.95;
+    host.regions[0].devices[0].throttled_pct = 40;
+    host.run_json["controls"] = {{"power_cap_w", {{"gpu0", {{"requested", 150}, {"enforced", 200}, {"previous", 250}}}}}};
+    host.run_json["warnings"] = json{"the energy counter of gpu1 stood still"};
+    const Model model = analyze(records);
+    EXPECT_NE(text_of(model, "coverage").find("gpu1 on node0 cover 95.0 %"), std::string::npos);
+    EXPECT_NE(text_of(model, "throttled"), "");
+    EXPECT_NE(text_of(model, "control_not_enforced").find("gpu0"), std::string::npos);
+    EXPECT_NE(text_of(model, "meter").find("stood still"), std::string::npos);
+}
+
+TEST(Warnings, ThrottlingUnderACapIsWhatACapDoes) {
+    auto records = repeats(3);
+    for (auto& record : records) {
+        record.factors["power_cap_w"] = 150;
+        record.hosts[0].regions[0].devices[0].throttled_pct = 40;
+    }
+    EXPECT_EQ(text_of(analyze(records), "throttled"), "");
+}
+
+TEST(Warnings, SimulatedAndEstimatedAreSaid) {
+    auto records = repeats(3);
+    records[0].hosts[0].run_json["simulated"] = true;
+    for (auto& source : records[1].hosts[0].run_json["sources"]) {
+        if (source["device"] == "cpu0") {
+            source["method"] = "estimated";
+        }
+    }
+    const Model model = analyze(records);
+    EXPECT_NE(text_of(model, "simulated").find("1 of 3"), std::string::npos);
+    EXPECT_NE(text_of(model, "estimated").find("1 of 3"), std::string::npos);
+}
+
+TEST(Warnings, UnlikeComponentsAreNotCompared) {
+    auto records = repeats(3);
+    for (auto& region : records[0].hosts[0].regions) {
+        std::erase_if(region.devices, [](const auto& device) { return device.component == "dram"; });
+    }
+    EXPECT_NE(text_of(analyze(records), "unlike_components").find("cpu + gpu; cpu + dram + gpu"), std::string::npos)
+        << text_of(analyze(records), "unlike_components");
+}
+
+TEST(Warnings, RepeatsOfOneSeedShowHardwareNoiseOnly) {
+    auto records = repeats(3);
+    for (auto& record : records) {
+        record.config["seed"] = 42;
+    }
+    EXPECT_NE(text_of(analyze(records), "train_seed_fixed"), "");
+    records[1].config["seed"] = 43;
+    EXPECT_EQ(text_of(analyze(records), "train_seed_fixed"), "");
+}
+
+/// Five configurations of four interleaved repeats; `seconds(configuration, position)` is the epoch time.
+template <typename Seconds>
+std::vector<store::RunRecord> interleaved(Seconds seconds) {
+    std::vector<store::RunRecord> records;
+    for (int position = 0; position < 20; ++position) {
+        const int cap = 100 + position % 5 * 25;
+        auto record = run_record("p" + std::to_string(position), {{"workload", "x"}, {"power_cap_w", cap}},
+                                 seconds(cap, position));
+        record.hosts[0].run_json["study"] = {{"name", "s"}, {"repeat", position / 5}, {"position", position}};
+        records.push_back(record);
+    }
+    return records;
+}
+
+TEST(Warnings, DriftOverTheStudy) {
+    const auto wobble = [](int position) { return 1 + 0.002 * (position * 7 % 5 - 2); };
+    const Model steady = analyze(interleaved([&](int cap, int at) { return 1000.0 / cap * wobble(at * 3); }));
+    EXPECT_EQ(text_of(steady, "drift"), "");
+    const Model drifting =
+        analyze(interleaved([&](int cap, int at) { return 1000.0 / cap * wobble(at) * (1 + 0.003 * at); }));
+    EXPECT_NE(text_of(drifting, "drift").find("+5."), std::string::npos) << text_of(drifting, "drift");
+}
+
+TEST(Warnings, OutlierRuns) {
+    const Model model = analyze(interleaved([](int cap, int at) {
+        return 1000.0 / cap * (1 + 0.002 * (at * 7 % 5 - 2)) * (at == 12 ? 1.2 : 1);
+    }));
+    EXPECT_TRUE(text_of(model, "outlier").starts_with("p12: "));
+    EXPECT_EQ(std::ranges::count(model.warnings, "outlier", &Warning::code), 1);
+}
+
+TEST(Warnings, CapsThatNeverBind) {
+    auto records = interleaved([](int, int) { return 10.0; });
+    for (auto& record : records) {
+        const int cap = record.factors["power_cap_w"];
+        for (auto& device : record.hosts[0].regions[0].devices) {
+            device.max_power_w = std::min(cap, 140);
+        }
+    }
+    const std::string text = text_of(analyze(records), "cap_without_effect");
+    EXPECT_TRUE(text.starts_with("2 cap levels")) << text;  // 150 and 175 W; 200 W is the reference
+}
+
+}  // namespace
+}  // namespace joulemark::analysis

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""joulemark import and analyze on the tables and logs of tests/fixtures/import, and analyze on run folders."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+JOULEMARK = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark")
+FIXTURES = os.path.join(os.environ["JOULEMARK_SOURCE"], "tests", "fixtures")
+TABLES = os.path.join(FIXTURES, "import")
+MEANS = os.path.join(TABLES, "means.csv")
+MEANS_MAP = "series=series,gpus=gpus,samples=samples,energy_kwh=energy_kwh,gpu_hours=gpu_hours"
+CAPS_MAP = "power_cap_w=power_limit,epoch_time_s=time_per_epoch,mean_power_w=average_power"
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="joulemark-e2e-")
+        self.addCleanup(self.folder.cleanup)
+        self.dir = os.path.join(self.folder.name, "results")
+
+    def joulemark(self, *words):
+        return subprocess.run([JOULEMARK, *words], capture_output=True, text=True, timeout=60)
+
+    def good(self, *words):
+        done = self.joulemark(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def refused(self, sentence, *words):
+        done = self.joulemark(*words)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(sentence, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, "one sentence: " + done.stderr)
+
+    def analysis(self):
+        return json.loads(self.good("analyze", self.dir, "--json").stdout)
+
+    def table(self, text):
+        path = os.path.join(self.folder.name, "table.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+
+class Tables(Results):
+    def test_published_means_give_published_slopes(self):
+        self.good("import", MEANS, "-o", self.dir, "--map", MEANS_MAP, "--set", "gpus_per_node=4,epochs=100")
+        document = self.analysis()
+        self.assertEqual(len(document["runs"]), 8)
+        series = [line for line in document["energy_per_gpu_hour"] if not line["pooled"]]
+        self.assertEqual([line["group"] for line in series], [{"series": "lbs256"}])
+        self.assertAlmostEqual(series[0]["slope_kwh"]["value"], 0.2652, places=4)
+        self.assertGreater(series[0]["r2"], 0.999)
+        self.assertAlmostEqual(document["energy_per_sample"][0]["slope_wh"]["value"], 0.0236, places=4)
+        self.assertTrue(all(law["form"] is None for law in document["laws"]))
+        self.assertTrue(any("data set grows" in law["reason"] for law in document["laws"]))
+        self.assertIn("node_billed_whole", [warning["code"] for warning in document["warnings"]])
+        self.assertIn("preliminary", [warning["code"] for warning in document["warnings"]])
+        text = self.good("analyze", self.dir).stdout
+        self.assertIn("mean total power per GPU", text)
+
+    def test_importing_twice_changes_nothing(self):
+        for _ in range(2):
+            self.good("import", MEANS, "-o", self.dir, "--map", MEANS_MAP)
+        self.assertEqual(len(self.analysis()["runs"]), 8)
+
+    def test_law_of_epoch_time_over_caps_bends(self):
+        self.good("import", os.path.join(TABLES, "caps.csv"), "-o", self.dir, "--map", CAPS_MAP, "--set",
+                  "gpus=1,workload=resnet50,hardware=V100,local_batch=256")
+        laws = {law["form"]: law for law in self.analysis()["laws"]
+                if law["response"] == "epoch_time_s" and law["factor"] == "power_cap_w"}
+        selected = [form for form, law in laws.items() if law["selected"]]
+        self.assertEqual(len(selected), 1)
+        self.assertNotEqual(selected[0], "power")
+        self.assertLess(laws[selected[0]]["aicc"], laws["power"]["aicc"])
+        self.assertLess(laws[selected[0]]["loo_rmse"], laws["power"]["loo_rmse"])
+        self.assertAlmostEqual(laws["power"]["r2"], 0.89, places=2)
+
+    def test_separators_byte_order_marks_and_columns_by_name(self):
+        path = self.table("\ufeffgpus;energy_j;wall_time_s;note\n1;100;10;x\n2; 90 ;6;\n\n")
+        self.good("import", path, "-o", self.dir)
+        runs = {run["factors"]["gpus"]: run for run in self.analysis()["runs"]}
+        self.assertEqual(runs[2]["energy_j"], 90)
+        self.assertEqual(runs[1]["mean_power_w"], 10)
+
+    def test_rows_without_a_result_are_named(self):
+        path = self.table("gpus,energy_j\n1,100\n2,\n")
+        self.assertIn("line 3 has no result", self.good("import", path, "-o", self.dir).stderr)
+        self.assertEqual(len(self.analysis()["runs"]), 1)
+
+    def test_what_a_user_can_get_wrong(self):
+        out = ("-o", self.dir)
+        self.refused("there is no", "import", "nowhere.csv", *out)
+        self.refused("-o", "import", MEANS)
+        self.refused("no such column", "import", MEANS, *out, "--map", "gpus=cards")
+        self.refused("no such field", "import", MEANS, *out, "--map", "cards=gpus,gpu_hours=gpu_hours")
+        self.refused("no such field", "import", MEANS, *out, "--map", MEANS_MAP, "--set", "colour=red")
+        self.refused("is not FIELD=COLUMN", "import", MEANS, *out, "--map", "gpus")
+        self.refused("twice", "import", MEANS, *out, "--map", "gpus=gpus,gpus=samples")
+        self.refused("gives no result", "import", MEANS, *out, "--map", "gpus=gpus")
+        self.refused("line 3: gpus is 'two'", "import", self.table("gpus,energy_j\n1,5\ntwo,5\n"), *out)
+        self.refused("line 2 has 1 cells", "import", self.table("gpus,energy_j\n1\n"), *out)
+        self.refused("is empty", "import", self.table(""), *out)
+        self.refused("is no number", "import", self.table("gpus,energy_j\n1,-5\n"), *out)
+        self.refused("without fast.csv", "import", self.folder.name, *out)
+        self.assertFalse(os.path.exists(self.dir), "nothing is written before all is understood")
+
+
+class Logs(Results):
+    def test_nvidia_smi(self):
+        self.good("import", os.path.join(TABLES, "smi.csv"), "-o", self.dir, "--set", "hardware=A100")
+        run, = self.analysis()["runs"]
+        self.assertEqual(run["factors"]["gpus"], 2)
+        self.assertEqual(run["factors"]["hardware"], "A100")
+        self.assertEqual(run["wall_time_s"], 2)
+        self.assertEqual(run["status"], "ok")
+        self.assertEqual(run["provenance"]["components"]["gpu"]["sources"], ["nvidia-smi"])
+
+    def test_marks_become_regions(self):
+        self.good("import", os.path.join(TABLES, "bursts"), "-o", self.dir)
+        document = self.analysis()
+        bursts = [region for region in document["regions"] if region["name"] == "burst"]
+        self.assertEqual(len(bursts), 1)
+        self.assertFalse(any(region["name"] == "train" for region in document["regions"]))
+        self.assertEqual(bursts[0]["start_ns"], 2_000_000_000)
+        self.assertAlmostEqual(bursts[0]["energy_counter_j"], 200, delta=2)
+        self.assertAlmostEqual(bursts[0]["energy_integrated_j"], 175, delta=26)
+
+
+class RunFolders(Results):
+    def test_every_status_is_listed_and_only_good_runs_count(self):
+        shutil.copytree(os.path.join(FIXTURES, "store"), self.dir)
+        document = self.analysis()
+        status = {run["run"]: run["status"] for run in document["runs"]}
+        self.assertEqual(status["half"], "incomplete")
+        self.assertEqual(status["cut"], "cut")
+        half = next(run for run in document["runs"] if run["run"] == "half")
+        self.assertIsNone(half["energy_j"])
+        counted = {name for configuration in document["configurations"] for name in configuration["runs"]}
+        self.assertIn("pair", counted)
+        self.assertFalse(counted & {name for name, state in status.items() if state != "ok"})
+        codes = {warning["code"] for warning in document["warnings"]}
+        self.assertLessEqual({"cut", "incomplete", "failed", "simulated", "preliminary"}, codes)
+        text = self.good("analyze", self.dir).stdout
+        for words in ("Runs", "Configurations", "Warnings", "incomplete"):
+            self.assertIn(words, text)
+
+    def test_no_results_directory(self):
+        self.refused(self.dir, "analyze", self.dir)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/device_windows.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/units.h"
+
+namespace joulemark::store {
+namespace {
+
+using enum sensors::Metric;
+using sensors::Metric;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t s = ns_per_s;
+
+DeviceFacts v100() {
+    return {.id = "gpu0",
+            .component = "gpu",
+            .memory_bytes = 16e9,
+            .power_limit_w = 250,
+            .sources = {{.metrics = {gpu_power_w, gpu_busy_pct}, .period_s = 1, .native_period_s = 0.1},
+                        {.metrics = {gpu_energy_j}, .period_s = 1, .native_period_s = 0.1}},
+            .period_s = 1};
+}
+
+struct Fixture {
+    Edges edges;
+    DeviceWindows windows;
+
+    explicit Fixture(std::vector<std::int64_t> times, DeviceFacts facts = v100())
+        : edges(std::move(times)), windows(edges, std::move(facts)) {}
+    void put(std::int64_t time, Metric metric, double value) { windows.add(time, {&metric, 1}, {&value, 1}); }
+    void put(std::int64_t time, std::vector<Metric> metrics, std::vector<double> values) {
+        windows.add(time, metrics, values);
+    }
+    DeviceMetrics over(std::int64_t start, std::int64_t end) const {
+        return windows.over({start, end, start, end});
+    }
+};
+
+TEST(DeviceWindows, CounterFirstIntegralSecondProtocolBeside) {
+    Fixture gpu({0, 4 * s});
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, {gpu_power_w, gpu_busy_pct}, {t < 2 ? 100.0 : 200.0, 50});
+        gpu.put(t * s + 1, gpu_energy_j, 1000 + 160.0 * t);
+    }
+    const DeviceMetrics m = gpu.over(0, 4 * s);
+    EXPECT_NEAR(*m.energy_counter_j, 640, 1e-3);
+    EXPECT_NEAR(*m.energy_integrated_j, 100 + 150 + 200 + 200, 1e-6);
+    EXPECT_NEAR(*m.energy_protocol_j, 4 * (100 + 100 + 200 + 200 + 200) / 5.0, 1e-6);
+    EXPECT_EQ(m.energy_j, m.energy_counter_j);
+    EXPECT_EQ(m.energy_method, "counter");
+    EXPECT_NEAR(*m.energy_bound_j, 200 * 2 * 0.1, 1e-3) << "two edges, each stale by one refresh";
+    EXPECT_NEAR(*m.mean_power_w, 162.5, 1e-6);
+    EXPECT_EQ(m.max_power_w, 200);
+    EXPECT_EQ(m.samples, 5);
+    EXPECT_DOUBLE_EQ(m.covered_s, 4);
+    EXPECT_DOUBLE_EQ(*m.gpu_busy_pct, 50);
+    EXPECT_EQ(m.sm_util_pct, std::nullopt);
+    EXPECT_EQ(m.gpu_memory_util_pct, std::nullopt);
+}
+
+TEST(DeviceWindows, InstantPowerIsPreferredToTheAverage) {
+    Fixture gpu({0, s});
+    for (int t = 0; t <= 1; ++t) {
+        gpu.put(t * s, {gpu_power_average_w, gpu_power_w, gpu_power_instant_w}, {300, 200, 100});
+    }
+    EXPECT_DOUBLE_EQ(*gpu.over(0, s).energy_integrated_j, 100);
+}
+
+TEST(DeviceWindows, AGapAddsNothingAndIsBounded) {
+    Fixture gpu({0, 10 * s});
+    for (const int t : {0, 1, 2, 8, 9, 10}) {
+        gpu.put(t * s, gpu_power_w, t == 1 ? 180 : 100);
+    }
+    const DeviceMetrics m = gpu.over(0, 10 * s);
+    EXPECT_DOUBLE_EQ(*m.energy_integrated_j, 2 * 140 + 2 * 100);
+    EXPECT_DOUBLE_EQ(m.covered_s, 4);
+    EXPECT_EQ(m.energy_j, m.energy_integrated_j);
+    EXPECT_EQ(m.energy_method, "integrated");
+    EXPECT_DOUBLE_EQ(*m.energy_bound_j, 180 * (6 + 0.1))
+        << "at most the highest power seen, all through the gap";
+}
+
+TEST(DeviceWindows, AFailedReadIsAGapButAnotherSourcesRowIsNone) {
+    Fixture gpu({0, 4 * s});
+    const std::vector<Metric> all{gpu_power_w, gpu_busy_pct, gpu_energy_j};
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, all, {t == 2 ? nan : 100.0, 50, nan});  // the power read fails once
+        gpu.put(t * s + s / 2, all, {nan, nan, 1000.0 + t});   // the counter writes rows of its own
+    }
+    EXPECT_DOUBLE_EQ(gpu.over(0, 4 * s).covered_s, 2);
+    EXPECT_DOUBLE_EQ(*gpu.over(0, 4 * s).gpu_busy_pct, 50);
+}
+
+TEST(DeviceWindows, ACounterThatDoesNotMoveIsNoZeroEnergy) {
+    Fixture gpu({0, 4 * s});
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, gpu_power_w, 100);
+        gpu.put(t * s + 1, gpu_energy_j, 5000);
+    }
+    const DeviceMetrics m = gpu.over(0, 4 * s);
+    EXPECT_EQ(m.energy_counter_j, 0);
+    EXPECT_EQ(m.energy_j, 400);
+    EXPECT_EQ(m.energy_method, "integrated");
+}
+
+TEST(DeviceWindows, ACounterBeyondAllPowerIsNotBelieved) {
+    Fixture gpu({0, 4 * s});
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, gpu_power_w, 100);
+        gpu.put(t * s + 1, gpu_energy_j, t < 3 ? 5000.0 : 267'000.0);  // a wrap undone twice
+    }
+    EXPECT_EQ(gpu.over(0, 4 * s).energy_method, "integrated");
+}
+
+TEST(DeviceWindows, ACounterThatWentBackGivesNoDifferenceAcrossIt) {
+    Fixture gpu({0, 2 * s, 4 * s});
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, gpu_energy_j, t < 3 ? 5000.0 + 100 * t : 100.0 * t);
+    }
+    EXPECT_EQ(gpu.over(0, 2 * s).energy_j, 200);
+    EXPECT_EQ(gpu.over(2 * s, 4 * s).energy_j, std::nullopt);
+}
+
+TEST(DeviceWindows, AWindowWithoutSamplesTakesThePowerAroundIt) {
+    Fixture gpu({s / 4, s / 2});
+    gpu.put(0, gpu_power_w, 100);
+    gpu.put(s, gpu_power_w, 200);
+    const DeviceMetrics m = gpu.over(s / 4, s / 2);
+    EXPECT_NEAR(*m.energy_j, 0.25 * 137.5, 1e-9);
+    EXPECT_EQ(m.samples, 0);
+    EXPECT_EQ(m.energy_protocol_j, std::nullopt) << "the protocol has no sample to average";
+    EXPECT_GT(*m.energy_bound_j, 0);
+}
+
+TEST(DeviceWindows, ACounterAloneGivesPowerAndCoverage) {
+    Fixture cpu({0, 2 * s}, {.id = "cpu0", .component = "cpu", .sources = {{.metrics = {cpu_energy_j}}}});
+    for (int t = 0; t <= 2; ++t) {
+        cpu.put(t * s, {cpu_energy_j, cpu_process_s}, {50.0 * t, 3.0 * t});
+    }
+    const DeviceMetrics m = cpu.over(0, 2 * s);
+    EXPECT_EQ(m.energy_j, 100);
+    EXPECT_EQ(m.mean_power_w, 50);
+    EXPECT_EQ(m.covered_s, 2);
+    EXPECT_EQ(m.energy_integrated_j, std::nullopt);
+    EXPECT_EQ(m.process_cpu_s, 6);
+}
+
+TEST(DeviceWindows, AnEstimateIsCalledOne) {
+    Fixture cpu(
+        {0, s},
+        {.id = "cpu", .component = "cpu", .sources = {{.metrics = {cpu_power_w}, .estimated = true}}});
+    cpu.put(0, cpu_power_w, 60);
+    cpu.put(s, cpu_power_w, 60);
+    EXPECT_EQ(cpu.over(0, s).energy_method, "estimated");
+}
+
+TEST(DeviceWindows, ThrottlingCountsLimitsOfPowerAndHeatOnly) {
+    Fixture gpu({0, 4 * s});
+    const double idle = 0x1, power_cap = 0x4, thermal = 0x20;
+    int t = 0;
+    for (const double mask : {idle, power_cap, thermal, idle, idle}) {
+        gpu.put(t++ * s, gpu_throttle_reasons, mask);
+    }
+    EXPECT_DOUBLE_EQ(*gpu.over(0, 4 * s).throttled_pct, 50);
+}
+
+TEST(DeviceWindows, MemoryIsAShareOfTheDevice) {
+    Fixture gpu({0, 2 * s});
+    gpu.put(0, gpu_memory_used_bytes, 4e9);
+    gpu.put(s, gpu_memory_used_bytes, 4e9);
+    gpu.put(2 * s, gpu_memory_used_bytes, 12e9);
+    EXPECT_DOUBLE_EQ(*gpu.over(0, 2 * s).gpu_memory_util_pct, 100 * (4e9 + 8e9) / 2 / 16e9);
+    EXPECT_DOUBLE_EQ(*gpu.over(0, 2 * s).gpu_memory_max_pct, 75);
+}
+
+TEST(DeviceWindows, AnOpenWindowEndsWithItsLastSample) {
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    Fixture gpu({0, never});
+    for (int t = 0; t <= 3; ++t) {
+        gpu.put(t * s, gpu_power_w, 100);
+        gpu.put(t * s + 1, gpu_energy_j, 100.0 * t);
+    }
+    const DeviceMetrics m = gpu.windows.over({0, never, 0, 3 * s + 1});
+    EXPECT_EQ(m.energy_j, 300);
+    EXPECT_NEAR(*m.energy_bound_j, 100 * 0.2, 1e-6);
+}
+
+TEST(DeviceWindows, SeriesBreakWhereTheSamplesDo) {
+    Fixture gpu({0, s});
+    for (const int t : {0, 1, 2, 20, 21}) {
+        gpu.put(t * s, gpu_power_w, 100 + t);
+    }
+    const auto all = gpu.windows.series();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].metric, "power_w");
+    EXPECT_THAT(all[0].time_ns, testing::ElementsAre(0, s, 2 * s, 6 * s, 20 * s, 21 * s));
+    EXPECT_THAT(all[0].mean, testing::ElementsAre(100, 101, 102, testing::IsNan(), 120, 121));
+}
+
+TEST(DeviceWindows, ACountersSeriesIsThePowerItImplies) {
+    Fixture gpu({0, s});
+    for (int t = 0; t <= 30; ++t) {
+        gpu.put(t * s / 10, gpu_energy_j, 10.0 * t);
+    }
+    const auto all = gpu.windows.series();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].metric, "counter_power_w");
+    EXPECT_THAT(all[0].mean, testing::ElementsAre(100, 100, 100));
+}
+
+TEST(DeviceWindows, AStuckSensorIsLoud) {
+    Fixture gpu({0, s});
+    for (int t = 0; t < 100; ++t) {
+        gpu.put(t * s, gpu_power_w, 70);
+    }
+    ASSERT_EQ(gpu.windows.warnings().size(), 1u);
+    EXPECT_EQ(gpu.windows.warnings()[0].code, "stuck_sensor");
+}
+
+}  // namespace
+}  // namespace joulemark::store

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/options.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "engine/hyper_parameters.h"
+
+namespace joulemark::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<KnownModel> known = {
+    {"resnet50", {.epochs = 100, .local_batch = 256, .image_size = 224, .lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4}}, {"other", {}}};
+
+Options parse(std::vector<std::string> words, int ranks = 1) {
+    words.insert(words.begin(), "resnet50");
+    return parse_options(words, known, ranks).value();
+}
+
+std::string error_of(std::vector<std::string> words, int ranks = 1) {
+    try {
+        parse_options(words, known, ranks);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::bad_input);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Options, FillInTheModelsDefaults) {
+    const Options options = parse({}, 4);
+    EXPECT_EQ(options.local_batch, 256);
+    EXPECT_EQ(options.global_batch, 1024);
+    EXPECT_EQ(options.epochs, 100);
+    EXPECT_DOUBLE_EQ(options.lr, 0.1);
+    EXPECT_DOUBLE_EQ(options.lr_warmup_epochs, 5);
+    EXPECT_EQ(options.precision, Precision::fp32);
+}
+
+TEST(Options, AreRead) {
+    const Options options = parse({"--precision", "bf16", "--channels-last", "--device=cpu", "--set", "width=16", "--set", "blocks=1,1,1,1",
+                                   "--epochs", "3", "--lr", "0"});
+    EXPECT_EQ(options.precision, Precision::bf16);
+    EXPECT_TRUE(options.channels_last);
+    EXPECT_EQ(options.device, DeviceChoice::cpu);
+    EXPECT_THAT(options.settings, ElementsAre("width=16", "blocks=1,1,1,1"));
+    EXPECT_DOUBLE_EQ(options.lr_warmup_epochs, 0.15);
+    EXPECT_DOUBLE_EQ(options.lr, 0);
+}
+
+TEST(Options, DivideTheGlobalBatch) {
+    EXPECT_EQ(parse({"--global-batch", "96"}, 3).local_batch, 32);
+    EXPECT_EQ(parse({"--global-batch", "96", "--local-batch", "32"}, 3).local_batch, 32);
+    EXPECT_THAT(error_of({"resnet50", "--global-batch", "100"}, 3), HasSubstr("100 cannot be divided among 3 ranks"));
+    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--local-batch", "16"}, 3), HasSubstr("global batch of 48, not 96"));
+}
+
+TEST(Options, AnswerMistakesWithOneSentence) {
+    EXPECT_THAT(error_of({"resnet51"}), HasSubstr("the models are resnet50, other"));
+    EXPECT_THAT(error_of({"resnet50", "--precision", "fp8"}), HasSubstr("bf16|fp16|fp32|tf32, not 'fp8'"));
+    EXPECT_THAT(error_of({"resnet50", "--epochs", "0"}), HasSubstr("--epochs"));
+    EXPECT_THAT(error_of({"resnet50", "--epochs", "many"}), HasSubstr("--epochs"));
+    EXPECT_THAT(error_of({"resnet50", "--no-such"}), HasSubstr("--no-such"));
+    EXPECT_THAT(error_of({}), HasSubstr("model"));
+}
+
+TEST(HyperParameters, AreTypedAndKnown) {
+    HyperParameters settings({"width=16", "blocks=1,2,3,4", "zero=true"});
+    EXPECT_EQ(settings.integer("width", 64, 1), 16);
+    EXPECT_EQ(settings.integer("depth", 3, 1), 3);
+    EXPECT_THAT(settings.integers("blocks", {3, 4, 6, 3}, 1), ElementsAre(1, 2, 3, 4));
+    EXPECT_TRUE(settings.flag("zero", false));
+    settings.finish("resnet50");
+}
+
+TEST(HyperParameters, NameWhatIsWrong) {
+    const auto message = [](std::vector<std::string> given) -> std::string {
+        try {
+            HyperParameters settings(given);
+            settings.integer("width", 64, 1);
+            settings.integers("blocks", {3, 4}, 1);
+            settings.flag("zero", false);
+            settings.finish("resnet50");
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_THAT(message({"widht=16"}), HasSubstr("no setting 'widht': it has width, blocks, zero"));
+    EXPECT_THAT(message({"width=0"}), HasSubstr("at least 1"));
+    EXPECT_THAT(message({"blocks=1,2,3"}), HasSubstr("takes 2 numbers"));
+    EXPECT_THAT(message({"zero=yes"}), HasSubstr("true or false"));
+    EXPECT_THAT(message({"width"}), HasSubstr("NAME=VALUE"));
+    EXPECT_THAT(message({"width=1", "width=2"}), HasSubstr("twice"));
+}
+
+}  // namespace
+}  // namespace joulemark::train

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""joulemark-train as its user meets it: runs on generated JPEGs, marks, and one sentence for every mistake."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
+TINY = ["--image-size", "32", "--set", "width=4", "--set", "blocks=1,1,1,1", "--threads", "1"]
+
+
+def run(*words, **variables):
+    environment = {**os.environ, **variables}
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, env=environment, timeout=120)
+
+
+class Program(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.images = pathlib.Path(cls.folder.name) / "images"
+        made = run("make-images", str(cls.images), "--classes", "3", "--per-class", "16", "--val-per-class", "4", "--size", "40")
+        assert made.returncode == 0, made.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.scratch = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
+
+    def assert_refused(self, result, code, *parts):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("joulemark-train: "), result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    def train(self, *words, **variables):
+        result = run("resnet50", *TINY, *words, **variables)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def test_help_list_and_version_answer_without_training(self):
+        self.assertIn("--local-batch", run("--help").stdout)
+        self.assertIn("Examples:", run("--help").stdout)
+        self.assertEqual(run().stdout, run("--help").stdout)
+        self.assertIn("25557032", run("--list").stdout)
+        self.assertIn("libtorch", run("--version").stdout)
+
+    def test_learns_the_generated_images(self):
+        result = self.train("--dataset", str(self.images), "--local-batch", "8", "--epochs", "6", "--lr", "1")
+        losses = [float(value) for value in re.findall(r"  loss (\S+)", result.stderr)]
+        self.assertEqual(len(losses), 6)
+        self.assertLess(losses[-1], 0.5 * losses[0])
+        self.assertEqual(len(re.findall(r"val loss \S+  top1_error 0\.\d{4}", result.stderr)), 6)
+
+    def test_two_runs_are_bit_identical_whatever_the_loader_threads(self):
+        logs = []
+        for threads in ("1", "3"):
+            losses = self.scratch / f"losses{threads}"
+            weights = self.scratch / f"weights{threads}"
+            self.train("--dataset", str(self.images), "--local-batch", "8", "--epochs", "2", "--loader-threads", threads,
+                       "--log-losses", str(losses), "--save-weights", str(weights))
+            logs.append((losses.read_text(), weights.read_bytes()))
+        self.assertEqual(len(logs[0][0].splitlines()), 12)
+        self.assertEqual(logs[0], logs[1])
+        self.train("--dataset", str(self.images), "--local-batch", "8", "--epochs", "2", "--seed", "7", "--log-losses",
+                   str(self.scratch / "other"))
+        self.assertNotEqual((self.scratch / "other").read_text(), logs[0][0])
+
+    def test_names_skips_and_counts_a_damaged_image(self):
+        images = self.scratch / "images"
+        shutil.copytree(self.images, images)
+        for name in ("train/class001/00003.jpg", "val/class002/00001.jpg"):
+            content = (images / name).read_bytes()
+            (images / name).write_bytes(content[: len(content) // 2])
+        (images / "train/class000/notes.txt").write_text("not an image")
+        result = self.train("--dataset", str(images), "--local-batch", "8", "--epochs", "2")
+        self.assertEqual(result.stderr.count("train/class001/00003.jpg"), 1, result.stderr)
+        self.assertIn("2 damaged samples skipped so far", result.stderr)
+        self.assertIn("val/class002/00001.jpg", result.stderr)
+
+    def test_marks_epochs_and_evaluations(self):
+        address = str(self.scratch / "socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as meter:
+            meter.bind(address)
+            meter.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+            self.train("--dataset", str(self.images), "--local-batch", "10", "--epochs", "2", JOULEMARK_SOCKET=address)
+            meter.setblocking(False)
+            messages = []
+            while True:
+                try:
+                    messages.append(json.loads(meter.recv(65536)))
+                except BlockingIOError:
+                    break
+        config = messages[0]
+        self.assertEqual(config["event"], "config")
+        self.assertEqual(config["data"]["workload"], "resnet50")
+        self.assertEqual(config["data"]["global_batch"], 10)
+        self.assertEqual(config["data"]["dataset_samples"], 48)
+        edges = [(m["event"], m["name"], m["index"]) for m in messages if m["event"] in ("begin", "end")]
+        self.assertEqual(edges, [(event, name, index) for index in (0, 1) for name in ("epoch", "eval") for event in ("begin", "end")])
+        times = [m["t"] for m in messages if m["event"] in ("begin", "end")]
+        self.assertEqual(times, sorted(times))
+        epoch = next(m for m in messages if m["event"] == "end" and m["name"] == "epoch")
+        self.assertEqual((epoch["samples"], epoch["updates"], epoch["rank"]), (40, 4, 0))
+        self.assertGreater(epoch["loss"], 0)
+        evaluation = next(m for m in messages if m["event"] == "end" and m["name"] == "eval")
+        self.assertEqual(evaluation["samples"], 12)
+        self.assertEqual((evaluation["quality"]["name"], evaluation["quality"]["direction"]), ("top1_error", "lower"))
+
+    def test_mlperf_lines(self):
+        result = self.train("--samples", "16", "--classes", "4", "--local-batch", "8", "--epochs", "1", "--eval-samples", "4", "--mllog")
+        lines = [json.loads(line.removeprefix(":::MLLOG ")) for line in result.stdout.splitlines()]
+        keys = [line["key"] for line in lines]
+        for key in ("run_start", "epoch_start", "epoch_stop", "eval_start", "eval_stop", "eval_accuracy", "run_stop"):
+            self.assertEqual(keys.count(key), 1, key)
+
+    def test_every_precision_of_the_cpu_and_channels_last(self):
+        for extra in (["--precision", "bf16"], ["--precision", "fp16"], ["--channels-last"]):
+            result = self.train("--samples", "16", "--classes", "4", "--local-batch", "8", "--epochs", "1", *extra)
+            self.assertRegex(result.stderr, r"epoch 1/1 .* loss [0-9.]+ ")
+
+    def test_ends_inside_an_epoch_after_the_given_updates(self):
+        self.train("--samples", "64", "--classes", "4", "--local-batch", "8", "--epochs", "3", "--steps", "10", "--log-losses",
+                   str(self.scratch / "losses"))
+        self.assertEqual(len((self.scratch / "losses").read_text().splitlines()), 10)
+
+    def test_refuses_bad_input_with_one_sentence(self):
+        one_class = self.scratch / "one"
+        shutil.copytree(self.images / "train/class000", one_class / "class000")
+        empty = self.scratch / "empty"
+        empty.mkdir()
+        broken = self.scratch / "broken"
+        for name in ("a", "b"):
+            (broken / name).mkdir(parents=True)
+            (broken / name / "x.jpg").write_text("no image")
+        refused = [
+            (["resnet51"], "the models are resnet50"),
+            (["resnet50", "--precision", "fp64"], "fp64"),
+            (["resnet50", "--local-batch", "0"], "--local-batch"),
+            (["resnet50", "--set", "widht=3"], "it has blocks, width, zero_init_residual"),
+            (["resnet50", "--dataset", str(self.scratch / "none")], "no image folder"),
+            (["resnet50", "--dataset", str(empty)], "0 class folders"),
+            (["resnet50", "--dataset", str(one_class)], "1 class folder:"),
+            (["resnet50", "--dataset", str(self.images), "--samples", "1000"], "more than the 48 samples"),
+            (["resnet50", "--dataset", str(self.images), "--local-batch", "64"], "less than one global batch of 64"),
+            (["resnet50", "--dataset", str(self.images), "--classes", "2"], "fewer than the 3 class folders"),
+            (["make-images", str(self.scratch / "x"), "--classes", "1"], "--classes"),
+        ]
+        for words, part in refused:
+            with self.subTest(words=words):
+                self.assert_refused(run(*words), 2, part)
+        with self.subTest("nothing readable"):
+            result = run("resnet50", "--dataset", str(broken), "--local-batch", "2", "--quiet", *TINY)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("none of the 2 samples", result.stderr.splitlines()[-1])
+
+    def test_says_when_the_environment_cannot(self):
+        self.assert_refused(run("resnet50", "--device", "cpu", "--precision", "tf32"), 3, "NVIDIA GPU")
+        self.assert_refused(run("resnet50", "--samples", "16", "--local-batch", "8", "--log-losses", "/proc/none/losses", *TINY), 3,
+                            "/proc/none/losses")
+        self.assert_refused(run("make-images", "/proc/none"), 3, "/proc/none")
+
+
+if __name__ == "__main__":
+    unittest.main()

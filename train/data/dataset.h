@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "core/error.h"
+
+namespace joulemark::train {
+
+/// What a data set holds for one index: tensors whose meaning the data set and its model agree on.
+using Sample = std::vector<torch::Tensor>;
+
+/// What one update of one rank works on.
+struct Batch {
+    std::vector<torch::Tensor> inputs;  ///< as the model takes them
+    torch::Tensor target;
+    std::int64_t samples = 0;  ///< 0, and no tensors, when an evaluation could read none of them
+    std::int64_t tokens = 0;
+
+    Batch to(torch::Device device) const;
+};
+
+/// A data set of samples 0..size-1. All members are called from several threads at once.
+class Dataset {
+  public:
+    virtual ~Dataset() = default;
+    virtual std::uint32_t size() const = 0;
+    /// The sample, augmented for `epoch`; the same arguments give the same sample. A failure names the file.
+    virtual Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const = 0;
+    /// Tensors of one batch, in page-locked memory if `pin`. Called off the main thread: must not use libtorch's thread pool.
+    virtual Batch collate(const std::vector<Sample>& samples, bool pin) const = 0;
+    virtual std::string name() const = 0;
+};
+
+}  // namespace joulemark::train

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/loader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace joulemark::train {
+
+Batch Batch::to(torch::Device device) const {
+    Batch moved = *this;
+    for (torch::Tensor& input : moved.inputs) {
+        input = input.to(device, /*non_blocking=*/true);
+    }
+    moved.target = moved.target.to(device, /*non_blocking=*/true);
+    return moved;
+}
+
+Loader::Loader(const Dataset& dataset, Plan plan, Settings settings)
+    : dataset_(dataset), plan_(std::move(plan)), settings_(std::move(settings)) {
+    for (int i = 0; i < settings_.threads; ++i) {
+        threads_.emplace_back([this] { work(); });
+    }
+}
+
+Loader::~Loader() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+    threads_.clear();
+}
+
+std::optional<Batch> Loader::next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+        return pending_.empty() ? plan_ended_ : pending_.front()->batch.has_value() || pending_.front()->failure;
+    });
+    if (pending_.empty()) {
+        return std::nullopt;
+    }
+    const auto front = pending_.front();
+    if (front->failure) {
+        std::rethrow_exception(front->failure);
+    }
+    pending_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return std::move(front->batch);
+}
+
+std::int64_t Loader::skipped() const {
+    const std::lock_guard lock(mutex_);
+    return skipped_;
+}
+
+/// An unread sample of the earliest batch that has one; begins a new batch when there is room.
+std::optional<Loader::Job> Loader::try_take() {
+    for (const auto& pending : pending_) {
+        if (pending->taken < pending->plan.samples.size()) {
+            return Job{pending, pending->taken++};
+        }
+    }
+    if (plan_ended_ || pending_.size() >= static_cast<std::size_t>(settings_.prefetch)) {
+        return std::nullopt;
+    }
+    auto plan = plan_();
+    if (!plan) {
+        plan_ended_ = true;
+        changed_.notify_all();
+        return std::nullopt;
+    }
+    auto pending = std::make_shared<Pending>();
+    pending->plan = std::move(*plan);
+    pending->samples.resize(pending->plan.samples.size());
+    pending_.push_back(pending);
+    changed_.notify_all();
+    return Job{pending, pending->taken++};
+}
+
+std::optional<Loader::Job> Loader::take(std::unique_lock<std::mutex>& lock) {
+    std::optional<Job> job;
+    changed_.wait(lock, [&] { return stopping_ || (job = try_take()) || plan_ended_; });
+    return stopping_ ? std::nullopt : job;
+}
+
+void Loader::work() {
+    std::unique_lock lock(mutex_);
+    while (auto job = take(lock)) {
+        Pending& pending = *job->pending;
+        lock.unlock();
+        Sample sample;
+        std::optional<Batch> batch;
+        std::exception_ptr failure;
+        try {
+            sample = load(pending.plan.samples[job->slot], pending.plan.epoch);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        pending.samples[job->slot] = std::move(sample);
+        if (++pending.done == pending.samples.size() && !failure && !pending.failure) {
+            lock.unlock();
+            try {
+                std::erase_if(pending.samples, [](const Sample& left_out) { return left_out.empty(); });
+                batch = pending.samples.empty() ? Batch() : dataset_.collate(pending.samples, settings_.pin_memory);
+                pending.samples.clear();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            lock.lock();
+        }
+        if (failure) {
+            pending.failure = failure;
+        }
+        if (batch) {
+            pending.batch = std::move(batch);
+        }
+        if (pending.failure || pending.batch) {
+            changed_.notify_all();
+        }
+    }
+}
+
+Sample Loader::load(std::uint32_t index, std::uint64_t epoch) {
+    const std::uint32_t size = dataset_.size();
+    for (std::uint32_t attempt = 0; attempt < size; ++attempt) {
+        const std::uint32_t candidate = (index + attempt) % size;
+        auto sample = dataset_.load(candidate, epoch);
+        if (sample) {
+            return std::move(*sample);
+        }
+        report_bad(candidate, sample.failure());
+        if (settings_.bad_samples == BadSamples::leave_out) {
+            return {};
+        }
+    }
+    throw bad_input("none of the {} samples of {} can be read", size, dataset_.name());
+}
+
+void Loader::report_bad(std::uint32_t index, const Failure& failure) {
+    const std::lock_guard lock(mutex_);
+    ++skipped_;
+    if (reported_.insert(index).second) {
+        settings_.report(failure.reason);
+    }
+}
+
+}  // namespace joulemark::train

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/hyper_parameters.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "core/csv.h"
+#include "core/error.h"
+
+namespace joulemark::train {
+namespace {
+
+std::int64_t parse_integer(const std::string& name, const std::string& text, std::int64_t minimum) {
+    const auto value = csv::integer(text);
+    if (!value || *value < minimum) {
+        throw bad_input("--set {}={}: '{}' is not a whole number of at least {}", name, text, text, minimum);
+    }
+    return *value;
+}
+
+}  // namespace
+
+HyperParameters::HyperParameters(const std::vector<std::string>& settings) {
+    for (const std::string& setting : settings) {
+        const auto equals = setting.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            throw bad_input("--set takes NAME=VALUE, not '{}'", setting);
+        }
+        if (!given_.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second) {
+            throw bad_input("--set gives '{}' twice", setting.substr(0, equals));
+        }
+    }
+}
+
+const std::string* HyperParameters::find(const std::string& name) {
+    known_.push_back(name);
+    const auto found = given_.find(name);
+    return found == given_.end() ? nullptr : &found->second;
+}
+
+std::int64_t HyperParameters::integer(const std::string& name, std::int64_t fallback, std::int64_t minimum) {
+    const std::string* text = find(name);
+    return text == nullptr ? fallback : parse_integer(name, *text, minimum);
+}
+
+std::vector<std::int64_t> HyperParameters::integers(const std::string& name, std::vector<std::int64_t> fallback,
+                                                    std::int64_t minimum) {
+    const std::string* text = find(name);
+    if (text == nullptr) {
+        return fallback;
+    }
+    std::vector<std::string> fields;
+    csv::split(*text, fields);
+    if (fields.size() != fallback.size()) {
+        throw bad_input("--set {}={}: it takes {} numbers with commas between", name, *text, fallback.size());
+    }
+    std::ranges::transform(fields, fallback.begin(),
+                           [&](const std::string& field) { return parse_integer(name, field, minimum); });
+    return fallback;
+}
+
+bool HyperParameters::flag(const std::string& name, bool fallback) {
+    const std::string* text = find(name);
+    if (text == nullptr) {
+        return fallback;
+    }
+    if (*text != "true" && *text != "false") {
+        throw bad_input("--set {}={}: it takes true or false", name, *text);
+    }
+    return *text == "true";
+}
+
+void HyperParameters::finish(std::string_view model) const {
+    for (const auto& [name, value] : given_) {
+        if (std::ranges::find(known_, name) == known_.end()) {
+            throw bad_input("{} has no setting '{}': it has {}", model, name, fmt::join(known_, ", "));
+        }
+    }
+}
+
+}  // namespace joulemark::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace joulemark::train {
+
+/// A model's own settings, `--set NAME=VALUE`. The model asks for each with its default; `finish` then refuses those that
+/// nobody asked for, naming the ones there are.
+class HyperParameters {
+  public:
+    /// Throws bad_input for text that is not NAME=VALUE, or a name given twice.
+    explicit HyperParameters(const std::vector<std::string>& settings = {});
+
+    /// Throw bad_input when the given text is not such a value, or out of range.
+    std::int64_t integer(const std::string& name, std::int64_t fallback, std::int64_t minimum);
+    std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback, std::int64_t minimum);
+    bool flag(const std::string& name, bool fallback);
+
+    void finish(std::string_view model) const;
+
+  private:
+    const std::string* find(const std::string& name);
+    std::map<std::string, std::string> given_;
+    std::vector<std::string> known_;
+};
+
+}  // namespace joulemark::train

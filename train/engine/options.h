@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/schedule.h"
+
+namespace joulemark::train {
+
+enum class Precision { fp32, tf32, bf16, fp16 };
+std::string name_of(Precision precision);
+
+enum class DeviceChoice { automatic, cpu, cuda };
+
+/// How gradients of the ranks are combined. Only `mean` trains; the others exist so that tests can show they are noticed.
+enum class Reduction { mean, sum, none };
+
+/// What a model is trained with unless the command line says otherwise.
+struct Defaults {
+    std::int64_t epochs = 1;
+    std::int64_t local_batch = 1;
+    std::int64_t image_size = 0;
+    std::int64_t classes = 0;
+    std::int64_t samples = 0;  ///< of the synthetic data set
+    double lr = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+};
+
+/// The command line of a training run, complete: defaults filled in, values in range.
+struct Options {
+    std::string model;
+    Defaults defaults;                  ///< of the model
+    std::vector<std::string> settings;  ///< --set NAME=VALUE
+    std::string dataset = "synthetic";
+    std::optional<std::int64_t> samples;
+    std::int64_t eval_samples = 0;  ///< of the synthetic data set
+    std::int64_t image_size = 0;
+    std::optional<std::int64_t> classes;
+
+    std::int64_t epochs = 1;
+    std::optional<std::int64_t> steps;  ///< ends the run after so many updates
+    std::int64_t local_batch = 1;
+    std::int64_t global_batch = 1;
+    std::int64_t eval_every = 1;
+
+    double lr = 0;
+    LrScaling lr_scaling = LrScaling::linear;
+    double lr_warmup_epochs = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+
+    DeviceChoice device = DeviceChoice::automatic;
+    Precision precision = Precision::fp32;
+    bool channels_last = false;
+    bool sync_batch_norm = false;
+    std::uint64_t seed = 42;
+    std::optional<int> threads;
+    std::optional<int> loader_threads;
+
+    std::int64_t log_every = 0;
+    bool mllog = false;
+    bool quiet = false;
+    std::string log_losses;
+    std::string dump_gradients;
+    std::string save_weights;
+    Reduction reduction = Reduction::mean;
+};
+
+/// A row of what --help and error sentences list.
+struct KnownModel {
+    std::string name;
+    Defaults defaults;
+};
+
+/// Parses a training command line for `ranks` ranks. Nothing when --help was asked for and printed.
+/// Throws bad_input with one sentence: unknown model or option, value out of range, global batch not divisible by the ranks.
+std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models, int ranks);
+
+}  // namespace joulemark::train

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "data/sharding.h"
+#include "engine/device.h"
+#include "engine/marks.h"
+#include "engine/mllog.h"
+#include "engine/optimizer.h"
+#include "engine/options.h"
+#include "engine/registry.h"
+#include "engine/schedule.h"
+#include "parallel/reducer.h"
+#include "parallel/world.h"
+
+namespace joulemark::train {
+
+/// One training run of this rank. Nothing inside an epoch waits for the device: losses and qualities are collected there and
+/// read once, when the device has come to the epoch's end and the edge has been marked.
+class Training {
+  public:
+    /// Sets everything up, together with the other ranks: throws what World::together throws.
+    Training(const Model& model, const Options& options, World& world);
+
+    /// All epochs. What it throws is this rank's alone: the caller ends the others.
+    void run();
+
+  private:
+    /// What an epoch or an evaluation came to.
+    struct Totals {
+        double loss = 0;     ///< mean over the samples of all ranks
+        double quality = 0;  ///< the same
+        std::int64_t samples = 0;
+        std::int64_t local_samples = 0;
+        std::int64_t updates = 0;
+        std::int64_t begin_ns = 0;
+        std::int64_t end_ns = 0;
+    };
+
+    void open_data(const Model& model);
+    void place_model();
+    void start_loader();
+    std::optional<BatchPlan> plan_next_batch();
+    Loader::Settings loader_settings(BadSamples bad_samples) const;
+
+    Totals train_epoch(Feed& feed, std::int64_t epoch);
+    Outcome update(const Batch& batch);
+    std::optional<Totals> evaluate(std::int64_t epoch);
+    void dump_gradients() const;
+
+    void announce() const;
+    void report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated);
+    RegionCounts region_counts(const Totals& totals, const std::string& quality_name) const;
+    void tell(const std::string& line) const;
+
+    const Options& options_;
+    World& world_;
+    Marks marks_;
+    MlLog mllog_;
+    std::string model_name_;
+    torch::Device device_ = torch::kCPU;
+    int threads_ = 1;
+    int loader_threads_ = 1;
+    std::ofstream losses_file_;
+
+    std::unique_ptr<Workload> workload_;
+    std::int64_t parameters_ = 0;
+    std::optional<Sgd> optimizer_;
+    std::optional<LossScaler> scaler_;
+    std::shared_ptr<c10d::Reducer> reducer_;  ///< null for one rank
+    std::optional<LrSchedule> schedule_;
+
+    Shard shard_;
+    std::int64_t samples_per_epoch_ = 0;  ///< of all ranks, before the last partial batch is left out
+    std::int64_t steps_per_epoch_ = 0;
+    std::int64_t steps_ = 0;  ///< of the run
+    std::int64_t step_ = 0;   ///< updates done
+    std::int64_t evaluations_ = 0;
+
+    std::int64_t planned_ = 0;          ///< updates planned: the loader is ahead of step_, also across epochs
+    std::vector<std::uint32_t> order_;  ///< of the epoch being planned
+    std::unique_ptr<Loader> loader_;    ///< below what its threads use
+};
+
+}  // namespace joulemark::train
