@@ -66,7 +66,14 @@ Machine discover(const Options& options, const FileTree& files, const Environmen
     machine.clock = std::make_shared<MonotonicClock>();
     Discovery discovery{options, files, environment, machine};
     for (const Backend backend : backends) {
-        backend(discovery);
+        // Sensors of the real machine do not follow virtual time: what they read would be shares of nothing.
+        if (!machine.clock->simulated()) {
+            backend(discovery);
+        }
+    }
+    if (machine.clock->simulated()) {
+        discovery.unavailable("host", "energy", "node",
+                              {"the GPUs are simulated in virtual time, which sensors of the real machine do not follow", ""});
     }
     return machine;
 }
