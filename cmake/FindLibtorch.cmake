@@ -89,7 +89,8 @@ endif()
 # Headers for the NCCL back end: from the CUDA toolkit or the pip packages beside torch.
 if(Libtorch_CUDA)
   cmake_path(GET Libtorch_ROOT PARENT_PATH _site)
-  find_path(Libtorch_CUDA_RUNTIME_INCLUDE cuda_runtime_api.h
+  # crt/ is what pip packages of the runtime can lack.
+  find_path(Libtorch_CUDA_RUNTIME_INCLUDE crt/host_config.h
             PATHS ${_site}/nvidia/cu13/include ${_site}/nvidia/cuda_runtime/include ${CUDAToolkit_ROOT}/include
                   $ENV{CUDA_HOME}/include /usr/local/cuda/include)
   find_path(Libtorch_NCCL_INCLUDE nccl.h PATHS ${_site}/nvidia/nccl/include)
