@@ -23,7 +23,7 @@ fi
 step() { printf '\n== %s (%s)\n' "$1" "$(date +%T)"; }
 
 step build
-cmake --preset gpu "${options[@]}" > "$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
+cmake --fresh --preset gpu "${options[@]}" > "$out/configure.log" 2>&1 || { tail -20 "$out/configure.log"; exit 1; }
 cmake --build --preset gpu -- -k 0 > "$out/build.log" 2>&1 || { grep -E 'error|FAILED' "$out/build.log" | head -20; tail -5 "$out/build.log"; exit 1; }
 export PATH=$PWD/build/gpu/bin:$PATH
 
