@@ -113,8 +113,9 @@ class GpmSource final : public Source {
     void read(std::span<double> values) noexcept override {
         std::ranges::fill(values, gap);
         const auto metrics = reader_->since_last();
-        // The counters refresh every 100 ms. Without a refresh in between, the driver answers "success" with 0 for most
-        // metrics and a ratio 0/0 for some: that is no reading, and the next one covers this stretch too.
+        // The counters refresh every 100 ms. Without a refresh in between, the driver answers "success" with
+        // 0 for most metrics and a ratio 0/0 for some: that is no reading, and the next one covers this
+        // stretch too.
         const bool stale = std::ranges::any_of(metrics, [](const api::GpmMetric& metric) {
             return metric.status == api::success && std::isnan(metric.value);
         });
@@ -138,11 +139,13 @@ class GpmSource final : public Source {
 std::string refusal(const nvml::Device& gpu, unsigned architecture) {
     const api::Table& table = gpu.table();
     if (architecture < api::architecture_hopper) {
-        return "SM activity needs GPM, which Hopper and newer have; profiling counters are not used, since they lock out "
+        return "SM activity needs GPM, which Hopper and newer have; profiling counters are not used, since "
+               "they lock out "
                "profilers";
     }
-    if (table.gpm_support == nullptr || table.gpm_sample_alloc == nullptr || table.gpm_sample_free == nullptr ||
-        table.gpm_sample_get == nullptr || table.gpm_metrics_get == nullptr) {
+    if (table.gpm_support == nullptr || table.gpm_sample_alloc == nullptr ||
+        table.gpm_sample_free == nullptr || table.gpm_sample_get == nullptr ||
+        table.gpm_metrics_get == nullptr) {
         return "this driver's library has no GPM";
     }
     api::GpmSupport support{api::gpm_support_version, 0};
@@ -173,20 +176,22 @@ void add_nvml_gpm(Discovery& discovery, const nvml::Device& gpu, unsigned archit
     }
     auto reader = std::make_unique<GpmReader>(gpu, discovery.machine.vendor);
     if (!reader->started()) {
-        discovery.unavailable(name, activity, info.scope,
-                              {"GPM gives no sample", "run as root, or ask the administrator to permit profiling"});
+        discovery.unavailable(
+            name, activity, info.scope,
+            {"GPM gives no sample", "run as root, or ask the administrator to permit profiling"});
         return;
     }
     std::vector<const GpmRow*> rows;
     std::ranges::transform(gpm_rows, std::back_inserter(rows), [](const GpmRow& row) { return &row; });
     reader->ask(rows);
-    // Two samples at once hold no time between them, so a metric may have no value yet; only one that the GPU does
-    // not have is left out.
+    // Two samples at once hold no time between them, so a metric may have no value yet; only one that the GPU
+    // does not have is left out.
     std::vector<const GpmRow*> supported;
     const auto metrics = reader->since_last();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!metrics.empty() && metrics[i].status == api::error_not_supported) {
-            discovery.unavailable(name, quantity(rows[i]->metric), info.scope, nvml::explain(metrics[i].status));
+            discovery.unavailable(name, quantity(rows[i]->metric), info.scope,
+                                  nvml::explain(metrics[i].status));
         } else {
             supported.push_back(rows[i]);
             info.metrics.push_back(rows[i]->metric);

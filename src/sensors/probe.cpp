@@ -37,7 +37,8 @@ std::optional<double> period(const Changes& changes) {
     return median(std::move(gaps));
 }
 
-/// The median of some reads, one after the other and with no other going on: they wait for each other in the driver.
+/// The median of some reads, one after the other and with no other going on: they wait for each other in the
+/// driver.
 double read_latency(Source& source) {
     constexpr std::size_t most = 21;
     constexpr double long_enough_s = 0.1;
@@ -106,7 +107,8 @@ void probe_reports(Machine& machine) {
         const std::string name = fmt::format("{} {}", info.name, info.device);
         for (std::size_t m = 0; m < info.metrics.size(); ++m) {
             for (SensorReport& report : machine.reports) {
-                if (report.status == "used" && report.name == name && report.quantity == quantity(info.metrics[m])) {
+                if (report.status == "used" && report.name == name &&
+                    report.quantity == quantity(info.metrics[m])) {
                     report.update_period_s = results[i].update_period_s[m];
                     report.read_latency_s = results[i].read_latency_s;
                 }

@@ -11,7 +11,9 @@ using namespace nvml::api;
 
 int live_samples = 0;
 
-FakeGpu& gpu(Device device) { return *reinterpret_cast<FakeGpu*>(device); }
+FakeGpu& gpu(Device device) {
+    return *reinterpret_cast<FakeGpu*>(device);
+}
 
 Return copy(Return status, const std::string& text, char* out, unsigned size) {
     std::snprintf(out, size, "%s", text.c_str());
@@ -28,7 +30,9 @@ Return give(Return status, T* out, T value) {
 
 }  // namespace
 
-int live_gpm_samples() { return live_samples; }
+int live_gpm_samples() {
+    return live_samples;
+}
 
 Table fake_table() {
     Table table;
@@ -42,15 +46,21 @@ Table fake_table() {
         *current = *pending = gpu(d).mig ? 1 : 0;
         return success;
     };
-    table.memory = [](Device d, Memory* out) { return give(gpu(d).status("memory"), out, Memory{1000, 400, 600}); };
-    table.power_usage = [](Device d, unsigned* out) { return give(gpu(d).status("power"), out, gpu(d).power_mw); };
+    table.memory = [](Device d, Memory* out) {
+        return give(gpu(d).status("memory"), out, Memory{1000, 400, 600});
+    };
+    table.power_usage = [](Device d, unsigned* out) {
+        return give(gpu(d).status("power"), out, gpu(d).power_mw);
+    };
     table.total_energy = [](Device d, unsigned long long* out) {
         return give(gpu(d).status("energy"), out, gpu(d).energy_mj);
     };
     table.utilization = [](Device d, Utilization* out) {
         return give(gpu(d).status("utilization"), out, Utilization{97, 55});
     };
-    table.clock = [](Device, int kind, unsigned* out) { return give(success, out, kind == clock_sm ? 1980U : 3201U); };
+    table.clock = [](Device, int kind, unsigned* out) {
+        return give(success, out, kind == clock_sm ? 1980U : 3201U);
+    };
     table.temperature = [](Device, int, unsigned* out) { return give(success, out, 51U); };
     table.throttle_reasons = [](Device, unsigned long long* out) {
         return give(success, out, static_cast<unsigned long long>(reason_sw_power_cap));
@@ -64,7 +74,8 @@ Table fake_table() {
     table.field_values = [](Device d, int, FieldValue* value) {
         const bool instant = value->field_id == field_power_instant;
         if (value->scope_id != power_scope_gpu) {
-            value->status = value->scope_id == power_scope_memory ? gpu(d).status("memory power") : gpu(d).status("module");
+            value->status = value->scope_id == power_scope_memory ? gpu(d).status("memory power")
+                                                                  : gpu(d).status("module");
             value->value_type = type_unsigned;
             value->value.as_unsigned = value->scope_id == power_scope_memory ? 60'000 : 600'000;
             return success;
