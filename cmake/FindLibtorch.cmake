@@ -89,15 +89,18 @@ endif()
 # Headers for the NCCL back end: from the CUDA toolkit or the pip packages beside torch.
 if(Libtorch_CUDA)
   cmake_path(GET Libtorch_ROOT PARENT_PATH _site)
-  find_path(Libtorch_CUDA_RUNTIME_INCLUDE cuda_runtime_api.h
+  find_program(Libtorch_NVCC nvcc)
+  cmake_path(GET Libtorch_NVCC PARENT_PATH _nvcc_folder)
+  # crt/ is what pip packages of the runtime can lack.
+  find_path(Libtorch_CUDA_RUNTIME_INCLUDE crt/host_config.h
             PATHS ${_site}/nvidia/cu13/include ${_site}/nvidia/cuda_runtime/include ${CUDAToolkit_ROOT}/include
-                  $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+                  $ENV{CUDA_HOME}/include ${_nvcc_folder}/../include /usr/local/cuda/include)
   find_path(Libtorch_NCCL_INCLUDE nccl.h PATHS ${_site}/nvidia/nccl/include)
-  mark_as_advanced(Libtorch_CUDA_RUNTIME_INCLUDE Libtorch_NCCL_INCLUDE)
+  mark_as_advanced(Libtorch_NVCC Libtorch_CUDA_RUNTIME_INCLUDE Libtorch_NCCL_INCLUDE)
   set(Libtorch_CUDA_INCLUDE_DIRS ${Libtorch_CUDA_RUNTIME_INCLUDE} ${Libtorch_NCCL_INCLUDE})
   if(NOT Libtorch_CUDA_RUNTIME_INCLUDE)
     set(Libtorch_CUDA_INCLUDE_DIRS "")
-    set(Libtorch_CUDA_MISSING "cuda_runtime_api.h (install the CUDA toolkit, or the pip package nvidia-cuda-runtime beside torch)")
+    set(Libtorch_CUDA_MISSING "crt/host_config.h (install the CUDA toolkit, or the pip package nvidia-cuda-crt beside torch)")
   elseif(NOT Libtorch_NCCL_INCLUDE)
     set(Libtorch_CUDA_INCLUDE_DIRS "")
     set(Libtorch_CUDA_MISSING "nccl.h (install the pip package nvidia-nccl that this torch names, beside it)")

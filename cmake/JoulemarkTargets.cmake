@@ -49,7 +49,18 @@ function(joulemark_use_headers target name)
   target_precompile_headers(${target} REUSE_FROM joulemark_headers_${name})
 endfunction()
 
+find_package(CLI11 REQUIRED)
 joulemark_shared_headers(library)
+# Nothing in a command's own code is hot, and option parsing is slow to optimise.
+set(JOULEMARK_COMMAND_OPTIONS -O1)
+joulemark_shared_headers(command FOR_PROGRAMS HEADERS <CLI/CLI.hpp> LINKS CLI11::CLI11 OPTIONS ${JOULEMARK_COMMAND_OPTIONS})
+
+# For a program that is mostly options and tables: shared headers, and no time spent on optimising it.
+function(joulemark_command_program target)
+  target_compile_options(${target} PRIVATE ${JOULEMARK_COMMAND_OPTIONS})
+  target_link_libraries(${target} PRIVATE CLI11::CLI11 joulemark_warnings)
+  joulemark_use_headers(${target} command)
+endfunction()
 
 # joulemark_library(NAME SOURCES a.cpp ... [LINKS target ...])
 # Makes joulemark_NAME with alias joulemark::NAME. Includes are written from src/: "core/clock.h".

@@ -4,7 +4,7 @@
 #
 #   scripts/deps.sh               install
 #   scripts/deps.sh --bundle DIR  collect the libraries as Debian packages, and the report's web bundle, for a GPU node without network:
-#                                 there, DIR/unpack.sh PREFIX unpacks them without installing anything
+#                                 there, DIR/unpack.sh PREFIX unpacks those it lacks, without installing anything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -75,11 +75,15 @@ bundle() {
     (cd "$folder" && apt-get download -qq "${names[@]}")
     cat > "$folder/unpack.sh" <<'UNPACK'
 #!/bin/sh
-# unpack.sh PREFIX: unpacks the packages below PREFIX; build with -DCMAKE_PREFIX_PATH=PREFIX/usr
+# unpack.sh PREFIX: unpacks below PREFIX the packages that this node lacks; build with -DCMAKE_PREFIX_PATH=PREFIX/usr
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
-for package in "$here"/*.deb; do dpkg -x "$package" "$1"; done
+for package in "$here"/*.deb; do
+    name=$(basename "$package")
+    # Headers of one release beside the library of another would not fit.
+    dpkg-query -W -f '${db:Status-Status}' "${name%%_*}" 2>/dev/null | grep -qx installed || dpkg -x "$package" "$1"
+done
 UNPACK
     chmod +x "$folder/unpack.sh"
     if [ -d build/release/web ]; then

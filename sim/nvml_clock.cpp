@@ -6,6 +6,11 @@
 
 using namespace joulemark::sim;  // NOLINT: the functions below are C's, outside every namespace
 
+JOULEMARK_SIM_EXPORT int joulemark_sim_clock_is_virtual() {
+    const State* state = current_state();
+    return state != nullptr && !state->real_clock() ? 1 : 0;
+}
+
 JOULEMARK_SIM_EXPORT std::int64_t joulemark_sim_now_ns() {
     const State* state = current_state();
     return state == nullptr ? 0 : state->now_ns();

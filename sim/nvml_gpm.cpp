@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPU performance monitoring of NVML: two samples, and the mean of a metric between them.
+#include <algorithm>
+#include <iterator>
+
 #include "core/units.h"
 #include "sim/nvml_context.h"
 
@@ -12,6 +15,23 @@ struct GpmSampleTag {
 };
 
 }  // namespace joulemark::nvml::api
+
+namespace {
+
+/// Metrics of simulated work, while it is busy.
+struct {
+    unsigned id;
+    double value;
+} constexpr when_busy[] = {
+    {joulemark::nvml::api::gpm_sm_util, 100 * joulemark::sim::sm_share},
+    {joulemark::nvml::api::gpm_sm_occupancy, 50},
+    {joulemark::nvml::api::gpm_any_tensor, 40},
+    {joulemark::nvml::api::gpm_dram_util, 100 * joulemark::sim::memory_share},
+    {joulemark::nvml::api::gpm_pcie_tx, 100},
+    {joulemark::nvml::api::gpm_pcie_rx, 800},
+};
+
+}  // namespace
 
 using namespace joulemark::sim;  // NOLINT: the functions below are C's, outside every namespace
 using joulemark::nvml::api::Device;
@@ -59,13 +79,16 @@ JOULEMARK_SIM_EXPORT Return nvmlGpmMetricsGet(api::GpmMetricsGet* get) {
     const double span_s = joulemark::seconds(get->sample2->time_ns - get->sample1->time_ns);
     for (unsigned i = 0; i < get->num_metrics; ++i) {
         api::GpmMetric& metric = get->metrics[i];
-        if (metric.metric_id != api::gpm_sm_util) {
+        const auto* known =
+            std::find_if(std::begin(when_busy), std::end(when_busy),
+                         [&](const auto& candidate) { return candidate.id == metric.metric_id; });
+        if (known == std::end(when_busy)) {
             metric.status = api::error_not_supported;
         } else if (span_s <= 0) {
             metric.status = api::error_no_data;
         } else {
             metric.status = api::success;
-            metric.value = 100 * sm_share * (get->sample2->busy_s - get->sample1->busy_s) / span_s;
+            metric.value = known->value * (get->sample2->busy_s - get->sample1->busy_s) / span_s;
         }
     }
     return api::success;

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "data/make_images.h"
+#include "engine/failure.h"
 #include "engine/options.h"
 #include "engine/registry.h"
 #include "engine/trainer.h"
@@ -23,52 +24,41 @@
 namespace joulemark::train {
 namespace {
 
-/// The sentence of any exception, without libtorch's stack trace.
-std::string sentence_of(const std::exception& error) {
-    if (const auto* torch_error = dynamic_cast<const c10::OutOfMemoryError*>(&error)) {
-        return fmt::format("the GPU's memory is full: lower --local-batch or --image-size ({})",
-                           std::string(torch_error->what_without_backtrace()).substr(0, 120));
-    }
-    std::string text = error.what();
-    if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
-        text = torch_error->what_without_backtrace();
-    }
-    return text.substr(0, text.find('\n'));
-}
-
-ExitCode code_of(const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    return known != nullptr ? known->code() : ExitCode::environment;
-}
-
-int fail(const std::exception& error, const Ranks& ranks) {
+int fail(const std::exception& exception, const Ranks& ranks) {
+    const Error error = as_error(exception);
     const std::string who = ranks.size > 1 ? fmt::format(" rank {}:", ranks.rank) : "";
-    fmt::print(stderr, "joulemark-train:{} {}\n", who, sentence_of(error));
-    return static_cast<int>(code_of(error));
+    fmt::print(stderr, "joulemark-train:{} {}\n", who, error.what());
+    return static_cast<int>(error.code());
 }
 
 void list_models() {
-    report::Table table({"model", "source", "parameters", "data", "epochs", "local batch", "image", "optimiser"});
+    report::Table table(
+        {"model", "source", "parameters", "data", "epochs", "local batch", "image", "optimiser"});
     for (const Model& model : models()) {
         const Defaults& defaults = model.defaults;
         table.add({model.name, model.source, fmt::format("{}", model.parameters), model.data,
                    fmt::format("{}", defaults.epochs), fmt::format("{}", defaults.local_batch),
                    fmt::format("{}", defaults.image_size),
-                   fmt::format("SGD lr {} momentum {} decay {}", defaults.lr, defaults.momentum, defaults.weight_decay)});
+                   fmt::format("SGD lr {} momentum {} decay {}", defaults.lr, defaults.momentum,
+                               defaults.weight_decay)});
     }
     fmt::print("{}", table.text());
 }
 
 int make_images_command(std::vector<std::string> words) {
     ImageFolderRecipe recipe;
-    CLI::App app("Writes a small image folder that a network can learn: DIR/train and DIR/val.", "joulemark-train make-images");
-    app.footer("Example:\n  joulemark-train make-images images --classes 4 --per-class 64 --size 96 --seed 1");
+    CLI::App app("Writes a small image folder that a network can learn: DIR/train and DIR/val.",
+                 "joulemark-train make-images");
+    app.footer(
+        "Example:\n  joulemark-train make-images images --classes 4 --per-class 64 --size 96 --seed 1");
     app.add_option("dir", recipe.folder, "the folder to write")->type_name("DIR")->required();
     app.add_option("--classes", recipe.classes, "classes; default 4")->check(CLI::Range(2, 1000));
-    app.add_option("--per-class", recipe.per_class, "training images per class; default 64")->check(CLI::Range(1, 100'000));
+    app.add_option("--per-class", recipe.per_class, "training images per class; default 64")
+        ->check(CLI::Range(1, 100'000));
     app.add_option("--val-per-class", recipe.validation_per_class, "validation images per class; default 16")
         ->check(CLI::Range(1, 100'000));
-    app.add_option("--size", recipe.size, "pixels of the shorter side; default 96")->check(CLI::Range(8, 4096));
+    app.add_option("--size", recipe.size, "pixels of the shorter side; default 96")
+        ->check(CLI::Range(8, 4096));
     app.add_option("--seed", recipe.seed, "seed; the same one gives the same files");
     std::reverse(words.begin(), words.end());
     try {
@@ -108,7 +98,9 @@ int train_command(const std::vector<std::string>& words, const Ranks& ranks, Wor
 }
 
 int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
-    const auto asks_for = [&](std::string_view option) { return std::ranges::find(words, option) != words.end(); };
+    const auto asks_for = [&](std::string_view option) {
+        return std::ranges::find(words, option) != words.end();
+    };
     if (asks_for("--list")) {
         list_models();
         return 0;

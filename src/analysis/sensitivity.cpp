@@ -43,7 +43,7 @@ const char* unit_of(Scale scale) {
 bool lacks(const RunMetrics& run, const std::string& component) {
     const auto& energy = run.provenance["energy_j"];
     const auto missing = energy.find("lacks");
-    return missing != energy.end() && std::ranges::find(*missing, component) != missing->end();
+    return missing != energy.end() && std::find(missing->begin(), missing->end(), component) != missing->end();
 }
 
 /// Whether what the part adds is known for this run: watts need its hosts, GPUs or memory.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // joulemark doctor: what can be measured and controlled here, or why not and what to do about it.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -14,6 +11,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "report/terminal.h"
@@ -32,10 +31,10 @@ struct ControlReport {
     std::string name;  // "power_cap_w gpu0"
     std::string device;
     std::string unit;
-    std::optional<double> minimum, maximum, current, standard;
-    std::string status;  // "permitted" | "not permitted" | "unavailable"
-    std::string reason;
-    std::string remedy;
+    std::optional<double> minimum = {}, maximum = {}, current = {}, standard = {};
+    std::string status = {};  // "permitted" | "not permitted" | "unavailable"
+    std::string reason = {};
+    std::string remedy = {};
 };
 
 struct LauncherReport {
@@ -135,18 +134,17 @@ std::vector<LauncherReport> find_launchers() {
     return launchers;
 }
 
-nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nullptr; }
+nlohmann::json or_null(const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nullptr;
+}
 
 nlohmann::json to_json(const Machine& machine, const std::vector<ControlReport>& controls,
                        const std::vector<LauncherReport>& launchers) {
-    nlohmann::json document{{"sensors", nlohmann::json::array()},
-                            {"controls", nlohmann::json::array()},
-                            {"launchers", nlohmann::json::array()},
-                            {"warnings", machine.warnings},
-                            {"simulated", machine.simulated},
-                            {"driver_version", machine.driver_version},
-                            {"gpus_on_node", machine.gpus_on_node},
-                            {"visibility_source", machine.visibility_source}};
+    nlohmann::json document{
+        {"sensors", nlohmann::json::array()},   {"controls", nlohmann::json::array()},
+        {"launchers", nlohmann::json::array()}, {"warnings", machine.warnings},
+        {"simulated", machine.simulated},       {"driver_version", machine.driver_version},
+        {"gpus_on_node", machine.gpus_on_node}, {"visibility_source", machine.visibility_source}};
     for (const SensorReport& sensor : machine.reports) {
         document["sensors"].push_back({{"name", sensor.name},
                                        {"quantity", sensor.quantity},
@@ -178,7 +176,12 @@ nlohmann::json to_json(const Machine& machine, const std::vector<ControlReport>&
     return document;
 }
 
-std::string milliseconds(const std::optional<double>& s) { return s ? fmt::format("{:.3g} ms", *s * 1e3) : "-"; }
+std::string time_text(const std::optional<double>& s) {
+    if (!s) {
+        return "-";
+    }
+    return *s < 1e-3 ? fmt::format("{:.3g} us", *s * 1e6) : fmt::format("{:.3g} ms", *s * 1e3);
+}
 
 /// Sensors that differ only in their device, "nvml gpu0" and "nvml gpu1", in one row.
 struct Row {
@@ -214,11 +217,12 @@ std::vector<Row> grouped(const std::vector<SensorReport>& reports, bool used) {
 }
 
 void print_sensors(const Machine& machine) {
-    report::Table table({"sensor", "device", "quantity", "unit", "scope", "method", "refresh", "read", "note"});
+    report::Table table(
+        {"sensor", "device", "quantity", "unit", "scope", "method", "refresh", "read", "note"});
     for (const Row& row : grouped(machine.reports, true)) {
         const SensorReport& r = row.report;
-        table.add({row.sensor, row.devices, r.quantity, r.unit, r.scope, r.method, milliseconds(r.update_period_s),
-                   milliseconds(r.read_latency_s), r.reason});
+        table.add({row.sensor, row.devices, r.quantity, r.unit, r.scope, r.method,
+                   time_text(r.update_period_s), time_text(r.read_latency_s), r.reason});
     }
     fmt::print("Sensors in use\n");
     fmt::print("{}\n", table.empty() ? "none\n" : table.text());
@@ -227,7 +231,8 @@ void print_sensors(const Machine& machine) {
     if (!others.empty()) {
         fmt::print("Not used\n");
         for (const Row& row : others) {
-            fmt::print("  {}{}{}, {}: {}{}\n", row.sensor, row.devices.empty() ? "" : " ", row.devices, row.report.quantity,
+            fmt::print("  {}{}{}, {}: {}{}\n", row.sensor, row.devices.empty() ? "" : " ", row.devices,
+                       row.report.quantity,
                        row.report.status == "available" ? "" : "N/A: ", row.report.reason);
             if (!row.report.remedy.empty()) {
                 fmt::print("      {}\n", row.report.remedy);
@@ -243,7 +248,8 @@ void print_controls(const std::vector<ControlReport>& controls) {
         return value ? report::number_text(*value) : std::string("-");
     };
     for (const ControlReport& c : controls) {
-        table.add({c.name, text(c.minimum), text(c.maximum), text(c.current), text(c.standard), c.unit, c.status, c.reason});
+        table.add({c.name, text(c.minimum), text(c.maximum), text(c.current), text(c.standard), c.unit,
+                   c.status, c.reason});
     }
     fmt::print("Controls\n{}\n", table.empty() ? "none: no GPU that a driver can set\n" : table.text());
 }
@@ -251,14 +257,18 @@ void print_controls(const std::vector<ControlReport>& controls) {
 }  // namespace
 
 int doctor_command(const Arguments& arguments) {
-    CLI::App app("Lists every sensor and control of this machine, or why it is missing and what to do about it.", "doctor");
+    CLI::App app(
+        "Lists every sensor and control of this machine, or why it is missing and what to do about it.",
+        "doctor");
     app.footer("Example: joulemark doctor --json | jq '.sensors[] | select(.status == \"unavailable\")'");
     bool json = false;
     sensors::Options options;
     options.all_devices = true;
     std::string root = "/";
     app.add_flag("--json", json, "One JSON document on stdout");
-    app.add_option("--root", root, "For testing: read /proc and /sys below DIR")->type_name("DIR")->check(CLI::ExistingDirectory);
+    app.add_option("--root", root, "For testing: read /proc and /sys below DIR")
+        ->type_name("DIR")
+        ->check(CLI::ExistingDirectory);
     if (!parse(app, arguments)) {
         return 0;
     }
@@ -278,7 +288,8 @@ int doctor_command(const Arguments& arguments) {
     print_controls(controls);
     fmt::print("Launchers\n");
     for (const LauncherReport& launcher : launchers) {
-        fmt::print("  {}: {}{}\n", launcher.name, launcher.status == "available" ? "" : "N/A: ", launcher.reason);
+        fmt::print("  {}: {}{}\n", launcher.name,
+                   launcher.status == "available" ? "" : "N/A: ", launcher.reason);
     }
     if (!machine.warnings.empty()) {
         fmt::print("\nWarnings\n");

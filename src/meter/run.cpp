@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run.h"
 
+#include <malloc.h>
+
 #include <cctype>
 #include <chrono>
 #include <cstdio>
@@ -369,8 +371,11 @@ int run(const RunOptions& options) {
         }
         election.emplace(std::get<Election::Sampler>(std::move(role)));
     }
+    // A heap per thread is more than a meter should take, and so is what drivers allocate only to start.
+    mallopt(M_ARENA_MAX, 1);
     sensors::Machine machine = sensors::discover({.estimate_cpu = options.estimate_cpu});
     std::optional<controls::Controls> controls = apply_controls(options, machine);
+    malloc_trim(0);
     const auto metered = before_child([&] {
         return std::make_unique<MeteredRun>(options, ranks, lookup, relay, machine, controls,
                                             std::move(election));

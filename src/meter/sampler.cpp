@@ -89,27 +89,42 @@ class Reader {
     std::uint64_t ticks_ = 0;
 };
 
-/// Threads count themselves out when they return, so that one that hangs in a driver is noticed.
+/// Who of the threads has taken part in the clock, and who has returned: one that hangs in a driver is
+/// noticed.
 class Roll {
   public:
     void enter() {
-        const std::scoped_lock lock(mutex_);
-        ++running_;
+        change([this] { ++entered_; });
+    }
+    void seat() {
+        change([this] { ++seated_; });
     }
     void leave() {
-        const std::scoped_lock lock(mutex_);
-        --running_;
-        changed_.notify_all();
+        change([this] { ++left_; });
+    }
+    bool wait_until_seated() {
+        return wait([this] { return seated_ == entered_; });
     }
     bool wait_until_empty() {
-        std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, patience, [this] { return running_ == 0; });
+        return wait([this] { return left_ == entered_; });
     }
 
   private:
+    template <typename Change>
+    void change(Change&& apply) {
+        const std::scoped_lock lock(mutex_);
+        apply();
+        changed_.notify_all();
+    }
+    template <typename Holds>
+    bool wait(Holds&& holds) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, patience, holds);
+    }
+
     std::mutex mutex_;
     std::condition_variable changed_;
-    int running_ = 0;
+    int entered_ = 0, seated_ = 0, left_ = 0;
 };
 
 }  // namespace
@@ -246,6 +261,9 @@ template <typename Body>
 void Sampler::State::spawn(Body body) {
     roll.enter();
     threads.emplace_back([this, body] {
+        // From its first sleep on a simulated clock waits for this thread: it must not run ahead before.
+        clock->sleep_until(clock->now_ns(), std::stop_token());
+        roll.seat();
         body();
         roll.leave();
     });
@@ -288,6 +306,7 @@ void Sampler::start() {
     if (!state.fast.readers.empty()) {
         state.spawn([&state] { state.run_fast(); });
     }
+    state.roll.wait_until_seated();
 }
 
 void Sampler::edge() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ACPI power meters (hwmon chips called "power_meter"): a node's input, or the rails of a Grace superchip, whose meters
-// carry their names. Gauges in microwatts, averaged over power1_average_interval.
+// ACPI power meters (hwmon chips called "power_meter"): a node's input, or the rails of a Grace superchip,
+// whose meters carry their names. Gauges in microwatts, averaged over power1_average_interval.
 #include <algorithm>
 
 #include "sensors/backend.h"
@@ -40,14 +40,21 @@ Meter classify(const Machine& machine, const std::string& rail) {
     }
     const std::string socket(1, rail.back());
     if (rail.starts_with("Grace Power Socket")) {
-        Meter meter{.device = "cpu" + socket, .component = "cpu", .scope = "cpu package", .file = File::cpu,
-                    .metric = Metric::cpu_power_w, .refused = ""};
+        Meter meter{.device = "cpu" + socket,
+                    .component = "cpu",
+                    .scope = "cpu package",
+                    .file = File::cpu,
+                    .metric = Metric::cpu_power_w,
+                    .refused = ""};
         if (has_scope(machine, "gpu module", Metric::gpu_energy_j)) {
             meter.refused = "contained in the GPU module's energy counter";
         }
         return meter;
     }
-    return {.device = rail, .component = "", .scope = rail, .refused = "contains, or is contained in, a rail that is used"};
+    return {.device = rail,
+            .component = "",
+            .scope = rail,
+            .refused = "contains, or is contained in, a rail that is used"};
 }
 
 }  // namespace
@@ -72,8 +79,9 @@ void discover_acpi_power(Discovery& discovery) {
         }
         auto opened = open_number(files, file);
         if (const auto* refusal = std::get_if<Refusal>(&opened)) {
-            discovery.unavailable(name, "power", meter.scope,
-                                  {refusal->reason, refusal->permission ? "sudo chmod o+r " + files.shown(file) : ""});
+            discovery.unavailable(
+                name, "power", meter.scope,
+                {refusal->reason, refusal->permission ? "sudo chmod o+r " + files.shown(file) : ""});
             continue;
         }
         if (!meter.refused.empty()) {
@@ -89,11 +97,14 @@ void discover_acpi_power(Discovery& discovery) {
         info.scope = meter.scope;
         info.origin = files.shown(file);
         info.slow = true;  // a read asks the firmware, which may take milliseconds
-        if (const auto interval_ms = files.number(path + "/power1_average_interval"); interval_ms && *interval_ms > 0) {
+        if (const auto interval_ms = files.number(path + "/power1_average_interval");
+            interval_ms && *interval_ms > 0) {
             info.native_period_s = static_cast<double>(*interval_ms) * 1e-3;
         }
-        discovery.use(std::make_unique<FileGauge>(std::move(info), std::get<OpenFile>(std::move(opened)), watts_per_microwatt),
-                      rail.empty() ? "ACPI power meter of the node" : fmt::format("ACPI power meter \"{}\"", rail));
+        discovery.use(
+            std::make_unique<FileGauge>(std::move(info), std::get<OpenFile>(std::move(opened)),
+                                        watts_per_microwatt),
+            rail.empty() ? "ACPI power meter of the node" : fmt::format("ACPI power meter \"{}\"", rail));
     }
 }
 

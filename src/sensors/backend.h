@@ -20,8 +20,8 @@ struct Discovery {
 
     /// Adds a device unless one of that id exists.
     void add(Device device);
-    /// Takes a source into use and reports each of its metrics. `reason` tells of one metric why it is used, or what
-    /// it means.
+    /// Takes a source into use and reports each of its metrics. `reason` tells of one metric why it is used,
+    /// or what it means.
     void use(std::unique_ptr<Source> source, const std::function<std::string(Metric)>& reason);
     void use(std::unique_ptr<Source> source, const std::string& reason);
     /// Reports what is not used.

@@ -12,8 +12,8 @@
 
 namespace joulemark::sensors {
 
-/// The sum of counters of bytes, each the n-th number of a file, since the first call of `total`. A counter that falls was
-/// reset and goes on from there.
+/// The sum of counters of bytes, each the n-th number of a file, since the first call of `total`. A counter
+/// that falls was reset and goes on from there.
 class ByteCounter {
   public:
     void add(OpenFile file, std::size_t field, double bytes_per_unit) {

@@ -9,15 +9,17 @@
 namespace joulemark::sensors {
 namespace {
 
-// GPUs first: whether they are simulated decides on the clock. Of the sensors of one thing the best first: the later ones
-// stand in only for what is missing, and the estimate for what nothing measures.
+// GPUs first: whether they are simulated decides on the clock. Of the sensors of one thing the best first:
+// the later ones stand in only for what is missing, and the estimate for what nothing measures.
 constexpr std::array backends{
-    discover_nvml,       discover_rocm,        discover_rapl, discover_perf_rapl, discover_hwmon,
-    discover_acpi_power, discover_pm_counters, discover_ipmi, discover_proc,      discover_cgroup,
+    discover_nvml,       discover_rocm,        discover_rapl,         discover_perf_rapl, discover_hwmon,
+    discover_acpi_power, discover_pm_counters, discover_ipmi,         discover_proc,      discover_cgroup,
     discover_network,    discover_disk,        discover_cpu_estimate,
 };
 
-std::string report_name(const SourceInfo& info) { return fmt::format("{} {}", info.name, info.device); }
+std::string report_name(const SourceInfo& info) {
+    return fmt::format("{} {}", info.name, info.device);
+}
 
 }  // namespace
 
@@ -66,7 +68,15 @@ Machine discover(const Options& options, const FileTree& files, const Environmen
     machine.clock = std::make_shared<MonotonicClock>();
     Discovery discovery{options, files, environment, machine};
     for (const Backend backend : backends) {
-        backend(discovery);
+        // Sensors of the real machine do not follow virtual time: what they read would be shares of nothing.
+        if (!machine.clock->simulated()) {
+            backend(discovery);
+        }
+    }
+    if (machine.clock->simulated()) {
+        discovery.unavailable(
+            "host", "energy", "node",
+            {"the GPUs are simulated in virtual time, which sensors of the real machine do not follow", ""});
     }
     return machine;
 }

@@ -17,8 +17,8 @@ struct SensorReport {
     std::string name;      ///< "nvml.energy gpu0", "rapl package-0"
     std::string quantity;  ///< "energy", "power", "utilisation", "memory", ...
     std::string scope, method, unit;
-    std::string status;    ///< "used" | "available" (works, another is preferred) | "unavailable"
-    std::string reason;    ///< why it is used, not preferred, or unavailable
+    std::string status;       ///< "used" | "available" (works, another is preferred) | "unavailable"
+    std::string reason;       ///< why it is used, not preferred, or unavailable
     std::string remedy = {};  ///< what the user can do, "" when nothing
     std::optional<double> update_period_s = {};  ///< measured, only by doctor
     std::optional<double> read_latency_s = {};   ///< measured, only by doctor
@@ -32,16 +32,16 @@ struct Options {
 
 /// The sensors of this machine. Sources borrow from the vendor library, which the machine keeps open.
 struct Machine {
+    std::shared_ptr<void> vendor;  ///< keeps the libraries loaded: first, so that it outlives the sources
     std::vector<Device> devices;
     std::vector<std::unique_ptr<Source>> sources;
     std::vector<SensorReport> reports;
     std::vector<std::string> warnings;  ///< degraded discovery, in words
     std::shared_ptr<Clock> clock;       ///< the simulated GPUs' clock where they are in use, else monotonic
     bool simulated = false;
-    std::size_t gpus_on_node = 0;       ///< before the job's visibility was applied
-    std::string visibility_source;      ///< what said which GPUs the job may use: "CUDA_VISIBLE_DEVICES=0,1", "all"
-    std::string driver_version;         ///< "" without an NVIDIA driver
-    std::shared_ptr<void> vendor;       ///< keeps the libraries loaded
+    std::size_t gpus_on_node = 0;  ///< before the job's visibility was applied
+    std::string visibility_source;  ///< what said which GPUs the job may use: "CUDA_VISIBLE_DEVICES=0,1"
+    std::string driver_version;     ///< "" without an NVIDIA driver
 };
 
 /// Asks every backend in turn; one that fails costs only itself. Never throws for a missing sensor.

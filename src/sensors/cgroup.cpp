@@ -47,8 +47,9 @@ std::optional<std::string> path_in(const std::string& groups, const std::string&
 }
 
 /// Looks for `file` of this process's group, or of the group above it that holds the whole Slurm job or step.
-std::optional<Group> find_group(const FileTree& files, const std::string& groups, const std::string& controller,
-                                bool version_2, std::string_view slurm_part, const std::string& file) {
+std::optional<Group> find_group(const FileTree& files, const std::string& groups,
+                                const std::string& controller, bool version_2, std::string_view slurm_part,
+                                const std::string& file) {
     const auto own = path_in(groups, version_2 ? "" : controller);
     if (!own) {
         return std::nullopt;
@@ -117,7 +118,8 @@ void use_memory(Discovery& discovery, const std::string& groups) {
                                     : "memory charged to this process's control group, page cache included");
 }
 
-// Only a group that holds the job and nothing else tells the job's time: a login session's holds the shell too.
+// Only a group that holds the job and nothing else tells the job's time: a login session's holds the shell
+// too.
 void use_time(Discovery& discovery, const std::string& groups) {
     const FileTree& files = discovery.files;
     std::string file = "cpu.stat";
@@ -132,10 +134,11 @@ void use_time(Discovery& discovery, const std::string& groups) {
         opened = files.open(file);
     }
     if (!opened.file) {
-        discovery.unavailable("cgroup cpu", "process cpu", "process",
-                              {"the job has no control group of its own; the kernel's resource usage of the command stands "
-                               "in for it",
-                               ""});
+        discovery.unavailable(
+            "cgroup cpu", "process cpu", "process",
+            {"the job has no control group of its own; the kernel's resource usage of the command stands "
+             "in for it",
+             ""});
         return;
     }
     discovery.add({.id = "cpu", .file = File::cpu, .name = "", .component = "cpu"});

@@ -11,26 +11,26 @@ namespace joulemark::sensors {
 
 /// What is known of an energy counter before it is read.
 struct CounterModel {
-    std::uint64_t modulus = 0;    ///< number of distinct values before it starts again at 0; 0: 2^64
-    double units_per_joule = 1;   ///< 1e6 for a counter of microjoules
-    double max_power_w = 1000;    ///< more than the device can draw: a faster rise is no energy
-    double min_power_w = 0;       ///< less than it draws whenever it is on; 0: unknown
+    std::uint64_t modulus = 0;   ///< number of distinct values before it starts again at 0; 0: 2^64
+    double units_per_joule = 1;  ///< 1e6 for a counter of microjoules
+    double max_power_w = 1000;   ///< more than the device can draw: a faster rise is no energy
+    double min_power_w = 0;      ///< less than it draws whenever it is on; 0: unknown
 };
 
 /// Turns raw readings of an energy counter into joules since the first good one: the one place that knows
 /// wraps, resets, frozen counters and failed reads.
 ///
 /// A rise is the modular difference to the last good reading, so one wrap is exact and a failed read costs
-/// nothing. When more than one wrap may have happened in between, the reading is a gap, counted as unknowable, and the
-/// least energy that explains it is added: the total is then a lower bound. A rise that no power could
-/// explain (a fall where no wrap is plausible, a jump) is a reset: a gap, and nothing is added. A counter that stands
-/// still while power is drawn is a gap until it moves.
+/// nothing. When more than one wrap may have happened in between, the reading is a gap, counted as
+/// unknowable, and the least energy that explains it is added: the total is then a lower bound. A rise that
+/// no power could explain (a fall where no wrap is plausible, a jump) is a reset: a gap, and nothing is
+/// added. A counter that stands still while power is drawn is a gap until it moves.
 class Counter {
   public:
     explicit Counter(CounterModel model) : model_(model) {}
 
-    /// Takes one reading at `time_ns`; nullopt is a failed read. `power_w`, where another sensor knows it, tells whether
-    /// the counter must have moved. Joules since the first good reading, NaN for a gap.
+    /// Takes one reading at `time_ns`; nullopt is a failed read. `power_w`, where another sensor knows it,
+    /// tells whether the counter must have moved. Joules since the first good reading, NaN for a gap.
     double update(std::int64_t time_ns, std::optional<std::uint64_t> raw,
                   double power_w = std::numeric_limits<double>::quiet_NaN()) noexcept;
 
@@ -50,11 +50,11 @@ class Counter {
     CounterEvents events_;
     bool started_ = false;
     bool frozen_ = false;
-    std::uint64_t raw_ = 0;          // last good reading
-    std::int64_t read_ns_ = 0;       // when that was
-    std::int64_t changed_ns_ = 0;    // when the value was first seen
-    double expected_j_ = 0;          // what must have been drawn since then
-    std::uint64_t total_ = 0;        // exact, in raw units
+    std::uint64_t raw_ = 0;        // last good reading
+    std::int64_t read_ns_ = 0;     // when that was
+    std::int64_t changed_ns_ = 0;  // when the value was first seen
+    double expected_j_ = 0;        // what must have been drawn since then
+    std::uint64_t total_ = 0;      // exact, in raw units
 };
 
 }  // namespace joulemark::sensors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes read from the node's own disks. Network file systems are not among them: their bytes pass the network.
+// Bytes read from the node's own disks. Network file systems are not among them: their bytes pass the
+// network.
 #include <limits>
 
 #include "sensors/backend.h"
@@ -13,7 +14,9 @@ constexpr const char* block_devices = "sys/block";
 
 class DiskSource final : public Source {
   public:
-    DiskSource(SourceInfo info, ByteCounter read) : Source(std::move(info)), read_(std::move(read)) { read_.total(); }
+    DiskSource(SourceInfo info, ByteCounter read) : Source(std::move(info)), read_(std::move(read)) {
+        read_.total();
+    }
     void read(std::span<double> values) noexcept override {
         values[0] = read_.total().value_or(std::numeric_limits<double>::quiet_NaN());
     }
@@ -25,8 +28,9 @@ class DiskSource final : public Source {
 }  // namespace
 
 void discover_disk(Discovery& discovery) {
-    constexpr std::size_t sectors_read = 2;   // field of .../stat, see the kernel's Documentation/block/stat.rst
-    constexpr double sector_bytes = 512;      // whatever the disk's own
+    constexpr std::size_t sectors_read =
+        2;                                // field of .../stat, see the kernel's Documentation/block/stat.rst
+    constexpr double sector_bytes = 512;  // whatever the disk's own
     const FileTree& files = discovery.files;
     ByteCounter bytes;
     std::string disks;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sensors/file_tree.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace joulemark::sensors {
 namespace {
@@ -24,7 +24,9 @@ std::optional<std::uint64_t> leading_number(std::string_view text) noexcept {
     return value;
 }
 
-bool natural_less(const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; }
+bool natural_less(const std::string& a, const std::string& b) {
+    return strverscmp(a.c_str(), b.c_str()) < 0;
+}
 
 }  // namespace
 
@@ -41,7 +43,8 @@ bool FileTree::exists(const std::string& path) const {
 std::vector<std::string> FileTree::entries(const std::string& path) const {
     std::vector<std::string> names;
     std::error_code error;
-    for (std::filesystem::directory_iterator it(root_ / path, error), end; !error && it != end; it.increment(error)) {
+    for (std::filesystem::directory_iterator it(root_ / path, error), end; !error && it != end;
+         it.increment(error)) {
         names.push_back(it->path().filename().string());
     }
     std::ranges::sort(names, natural_less);
@@ -91,7 +94,8 @@ std::variant<OpenFile, Refusal> open_number(const FileTree& files, const std::st
     FileTree::Opened opened = files.open(path);
     if (!opened.file) {
         const bool permission = opened.error == EACCES || opened.error == EPERM;
-        return Refusal{fmt::format("{} cannot be read: {}", files.shown(path), std::strerror(opened.error)), permission};
+        return Refusal{fmt::format("{} cannot be read: {}", files.shown(path), std::strerror(opened.error)),
+                       permission};
     }
     OpenFile file(std::move(opened.file));
     errno = 0;

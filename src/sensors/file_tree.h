@@ -58,8 +58,8 @@ class OpenFile {
     files::Descriptor file_;
 };
 
-/// Opens `path` and reads a number from it once; else why that fails. A refused permission is told apart by its remedy,
-/// which the caller words: only it knows the file's kind.
+/// Opens `path` and reads a number from it once; else why that fails. A refused permission is told apart by
+/// its remedy, which the caller words: only it knows the file's kind.
 struct Refusal {
     std::string reason;
     bool permission = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Power and energy inputs of hardware monitors. Which part of a machine a monitor sits on is known for few chips: AMD's
-// amd_energy counts sockets, and stands in where RAPL gives nothing. Of the others `doctor` tells that they are there.
+// Power and energy inputs of hardware monitors. Which part of a machine a monitor sits on is known for few
+// chips: AMD's amd_energy counts sockets, and stands in where RAPL gives nothing. Of the others `doctor`
+// tells that they are there.
 #include <algorithm>
 
 #include "sensors/backend.h"
@@ -27,8 +28,9 @@ void take_socket(Discovery& discovery, const std::string& file, const std::strin
     }
     auto opened = open_number(discovery.files, file);
     if (const auto* refusal = std::get_if<Refusal>(&opened)) {
-        discovery.unavailable(name, "energy", "cpu package",
-                              {refusal->reason, refusal->permission ? "sudo chmod o+r " + discovery.files.shown(file) : ""});
+        discovery.unavailable(
+            name, "energy", "cpu package",
+            {refusal->reason, refusal->permission ? "sudo chmod o+r " + discovery.files.shown(file) : ""});
         return;
     }
     discovery.add({.id = id, .file = File::cpu, .name = label, .component = "cpu"});
@@ -40,8 +42,9 @@ void take_socket(Discovery& discovery, const std::string& file, const std::strin
     info.scope = "cpu package";
     info.origin = discovery.files.shown(file);
     const CounterModel model{.modulus = 0, .units_per_joule = 1e6, .max_power_w = 1000, .min_power_w = 0.1};
-    discovery.use(std::make_unique<FileCounter>(std::move(info), std::get<OpenFile>(std::move(opened)), model),
-                  "energy counter of the socket (amd_energy)");
+    discovery.use(
+        std::make_unique<FileCounter>(std::move(info), std::get<OpenFile>(std::move(opened)), model),
+        "energy counter of the socket (amd_energy)");
 }
 
 }  // namespace
@@ -59,7 +62,8 @@ void discover_hwmon(Discovery& discovery) {
         }
         for (const std::string& file : files.entries(path)) {
             const bool energy = file.starts_with("energy") && file.ends_with("_input");
-            const bool power = file.starts_with("power") && (file.ends_with("_input") || file.ends_with("_average"));
+            const bool power =
+                file.starts_with("power") && (file.ends_with("_input") || file.ends_with("_average"));
             if (!energy && !power) {
                 continue;
             }
@@ -68,7 +72,8 @@ void discover_hwmon(Discovery& discovery) {
             if (chip == "amd_energy" && label.starts_with(socket_label)) {
                 take_socket(discovery, path + "/" + file, label);
             } else if (chip != "amd_energy") {
-                discovery.available(fmt::format("hwmon {}/{}", chip, label), energy ? "energy" : "power", "unknown",
+                discovery.available(fmt::format("hwmon {}/{}", chip, label), energy ? "energy" : "power",
+                                    "unknown",
                                     "what this monitor sits on is not known, so it is not added to anything");
             }
         }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wall power of the node from its management controller, by IPMI's DCMI extension over /dev/ipmi0. Slow: a read takes
-// milliseconds to tenths of a second, and the controller refreshes about once a second.
+// Wall power of the node from its management controller, by IPMI's DCMI extension over /dev/ipmi0. Slow: a
+// read takes milliseconds to tenths of a second, and the controller refreshes about once a second.
 #include "sensors/ipmi.h"
-
-#include <linux/ipmi.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <limits>
+
+#include <linux/ipmi.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 
 #include "sensors/backend.h"
 
@@ -73,7 +73,8 @@ class Controller {
 
 class IpmiSource final : public Source {
   public:
-    IpmiSource(SourceInfo info, Controller controller) : Source(std::move(info)), controller_(std::move(controller)) {}
+    IpmiSource(SourceInfo info, Controller controller)
+        : Source(std::move(info)), controller_(std::move(controller)) {}
     void read(std::span<double> values) noexcept override {
         values[0] = controller_.power_w().value_or(std::numeric_limits<double>::quiet_NaN());
     }
@@ -117,11 +118,13 @@ void discover_ipmi(Discovery& discovery) {
     }
     Controller controller(std::move(opened.file));
     if (!controller.power_w()) {
-        discovery.unavailable(name, "power", scope,
-                              {"the management controller gives no DCMI power reading", "check: ipmitool dcmi power reading"});
+        discovery.unavailable(
+            name, "power", scope,
+            {"the management controller gives no DCMI power reading", "check: ipmitool dcmi power reading"});
         return;
     }
-    if (std::ranges::any_of(discovery.machine.sources, [&](const auto& source) { return source->info().scope == scope; })) {
+    if (std::ranges::any_of(discovery.machine.sources,
+                            [&](const auto& source) { return source->info().scope == scope; })) {
         discovery.available(name, "power", scope, "an ACPI meter of the same is read, and is quicker");
         return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes through the node's network: Ethernet interfaces and InfiniBand ports. The node's, not the job's: where several
-// jobs share it, theirs are contained.
+// Bytes through the node's network: Ethernet interfaces and InfiniBand ports. The node's, not the job's:
+// where several jobs share it, theirs are contained.
 #include <limits>
 
 #include "sensors/backend.h"
@@ -32,8 +32,8 @@ class NetworkSource final : public Source {
 };
 
 /// Both directions of one link, or neither.
-bool add_link(const FileTree& files, const std::string& receive, const std::string& send, double bytes_per_unit,
-              ByteCounter& received, ByteCounter& sent) {
+bool add_link(const FileTree& files, const std::string& receive, const std::string& send,
+              double bytes_per_unit, ByteCounter& received, ByteCounter& sent) {
     auto in = open_number(files, receive);
     auto out = open_number(files, send);
     if (!std::holds_alternative<OpenFile>(in) || !std::holds_alternative<OpenFile>(out)) {
@@ -44,8 +44,8 @@ bool add_link(const FileTree& files, const std::string& receive, const std::stri
     return true;
 }
 
-void use(Discovery& discovery, const char* directory, std::vector<Metric> metrics, ByteCounter received, ByteCounter sent,
-         const std::string& links) {
+void use(Discovery& discovery, const char* directory, std::vector<Metric> metrics, ByteCounter received,
+         ByteCounter sent, const std::string& links) {
     SourceInfo info;
     info.name = "network";
     info.device = "node";
@@ -54,7 +54,8 @@ void use(Discovery& discovery, const char* directory, std::vector<Metric> metric
     info.scope = "node";
     info.origin = discovery.files.shown(directory);
     discovery.add({.id = "node", .file = File::node, .name = "", .component = "node"});
-    discovery.use(std::make_unique<NetworkSource>(std::move(info), std::move(received), std::move(sent)), "sum over" + links);
+    discovery.use(std::make_unique<NetworkSource>(std::move(info), std::move(received), std::move(sent)),
+                  "sum over" + links);
 }
 
 void discover_ethernet(Discovery& discovery) {
@@ -65,18 +66,21 @@ void discover_ethernet(Discovery& discovery) {
     std::string links;
     for (const std::string& name : files.entries(interfaces)) {
         const std::string path = fmt::format("{}/{}", interfaces, name);
-        const bool physical = files.exists(path + "/device");  // bridges, tunnels and loopback carry what others carry too
+        const bool physical =
+            files.exists(path + "/device");  // bridges, tunnels and loopback carry what others carry too
         if (physical && files.number(path + "/type") != infiniband_type &&
-            add_link(files, path + "/statistics/rx_bytes", path + "/statistics/tx_bytes", 1, received, sent)) {
+            add_link(files, path + "/statistics/rx_bytes", path + "/statistics/tx_bytes", 1, received,
+                     sent)) {
             links += " " + name;
         }
     }
     if (received.empty()) {
-        discovery.unavailable("network node", "ethernet", "node", {"no physical network interface is seen here", ""});
+        discovery.unavailable("network node", "ethernet", "node",
+                              {"no physical network interface is seen here", ""});
         return;
     }
-    use(discovery, interfaces, {Metric::node_ethernet_rx_bytes, Metric::node_ethernet_tx_bytes}, std::move(received),
-        std::move(sent), links);
+    use(discovery, interfaces, {Metric::node_ethernet_rx_bytes, Metric::node_ethernet_tx_bytes},
+        std::move(received), std::move(sent), links);
 }
 
 void discover_infiniband(Discovery& discovery) {
@@ -89,7 +93,8 @@ void discover_infiniband(Discovery& discovery) {
         const std::string ports = fmt::format("{}/{}/ports", host_adapters, adapter);
         for (const std::string& port : files.entries(ports)) {
             const std::string path = fmt::format("{}/{}/counters", ports, port);
-            if (add_link(files, path + "/port_rcv_data", path + "/port_xmit_data", bytes_per_word, received, sent)) {
+            if (add_link(files, path + "/port_rcv_data", path + "/port_xmit_data", bytes_per_word, received,
+                         sent)) {
                 links += fmt::format(" {}:{}", adapter, port);
             }
         }
@@ -98,8 +103,8 @@ void discover_infiniband(Discovery& discovery) {
         discovery.unavailable("network node", "infiniband", "node", {"no InfiniBand port is seen here", ""});
         return;
     }
-    use(discovery, host_adapters, {Metric::node_infiniband_rx_bytes, Metric::node_infiniband_tx_bytes}, std::move(received),
-        std::move(sent), links);
+    use(discovery, host_adapters, {Metric::node_infiniband_rx_bytes, Metric::node_infiniband_tx_bytes},
+        std::move(received), std::move(sent), links);
 }
 
 }  // namespace

@@ -17,11 +17,13 @@ namespace api = nvml::api;
 
 constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view sampling_note =
-    "A100 and H100 look at their power only about a quarter of the time (Yang et al., SC24): periodic load can mislead";
+    "A100 and H100 look at their power only about a quarter of the time (Yang et al., SC24): periodic load "
+    "can mislead";
 constexpr std::string_view accuracy_note =
-    "NVIDIA documents 5 % for its older GPUs and nothing for newer ones; Yang et al. (SC24) find the same size";
+    "NVIDIA documents 5 % for its older GPUs and nothing for newer ones; Yang et al. (SC24) find the same "
+    "size";
 
-Reading<double> share(const Reading<api::Utilization>& reading, unsigned api::Utilization::* part) {
+Reading<double> share(const Reading<api::Utilization>& reading, unsigned api::Utilization::*part) {
     return {reading.status, static_cast<double>(reading.value.*part)};
 }
 
@@ -32,7 +34,8 @@ struct Quick {
     Reading<double> (*read)(const nvml::Device&);
 };
 constexpr std::array quick_metrics{
-    Quick{Metric::gpu_power_w, "nvmlDeviceGetPowerUsage", [](const nvml::Device& gpu) { return gpu.power_w(); }},
+    Quick{Metric::gpu_power_w, "nvmlDeviceGetPowerUsage",
+          [](const nvml::Device& gpu) { return gpu.power_w(); }},
     Quick{Metric::gpu_power_instant_w, "field POWER_INSTANT",
           [](const nvml::Device& gpu) { return gpu.power_instant_w(); }},
     Quick{Metric::gpu_power_average_w, "field POWER_AVERAGE",
@@ -100,7 +103,9 @@ class EnergySource final : public Source {
     std::shared_ptr<const Clock> clock_;
 };
 
-std::string gpu_id(int index) { return fmt::format("gpu{}", index); }
+std::string gpu_id(int index) {
+    return fmt::format("gpu{}", index);
+}
 
 Device describe(const nvml::Device& gpu, bool simulated) {
     Device device{.id = gpu_id(gpu.index()), .file = File::gpu, .name = gpu.name().value, .component = "gpu"};
@@ -144,9 +149,9 @@ class GpuDiscovery {
         discovery_.add(device_);
         if (gpu_.mig_enabled().value) {
             remark_ += "; MIG: the whole board's, shared by all its slices";
-            discovery_.machine.warnings.push_back(
-                fmt::format("{} is split by MIG: power and energy are the whole board's, whoever uses its other slices",
-                            device_.id));
+            discovery_.machine.warnings.push_back(fmt::format(
+                "{} is split by MIG: power and energy are the whole board's, whoever uses its other slices",
+                device_.id));
         }
         add_quick();
         add_energy();
@@ -160,7 +165,8 @@ class GpuDiscovery {
         info.device = device_.id;
         info.method = device_.simulated ? "simulated" : std::move(method);
         info.scope = "gpu board";
-        info.accuracy_note = device_.simulated ? "simulated, exact but for the noise asked for" : accuracy_note;
+        info.accuracy_note =
+            device_.simulated ? "simulated, exact but for the noise asked for" : accuracy_note;
         if (!device_.simulated) {
             info.accuracy_pct = 5;
         }
@@ -192,8 +198,9 @@ class GpuDiscovery {
     }
 
     bool superfluous(Metric metric) const {
-        return (metric == Metric::gpu_power_average_w && meaning_.default_is_average) ||  // the default reading is it
-               (metric == Metric::gpu_module_power_w && !meaning_.module_counter);        // the board is the module
+        return (metric == Metric::gpu_power_average_w &&
+                meaning_.default_is_average) ||  // the default reading is it
+               (metric == Metric::gpu_module_power_w && !meaning_.module_counter);  // the board is the module
     }
 
     void refuse(const Quick& row, const Failure& failure) {
@@ -225,7 +232,8 @@ class GpuDiscovery {
             const Failure failure = nvml::explain(energy.status);
             discovery_.unavailable(
                 fmt::format("{} {}", name, device_.id), "energy", scope,
-                {fmt::format("no energy counter: {}; energy is the integral of the sampled power instead", failure.reason),
+                {fmt::format("no energy counter: {}; energy is the integral of the sampled power instead",
+                             failure.reason),
                  failure.remedy});
             return;
         }
@@ -237,11 +245,11 @@ class GpuDiscovery {
         // Boards overshoot their limit for milliseconds; four times it is beyond any.
         const double limit_w = device_.power_limit_max_w.value_or(device_.power_limit_w.value_or(1000));
         const CounterModel model{.units_per_joule = 1000, .max_power_w = std::max(4 * limit_w, 1000.0)};
-        discovery_.use(std::make_unique<EnergySource>(std::move(energy), gpu_, model, discovery_.machine.clock),
-                       (meaning_.module_counter
-                            ? "counter of the module: Grace CPU and its memory are contained in it"
-                            : "energy counter of the board, preferred to integrating power") +
-                           remark_);
+        discovery_.use(
+            std::make_unique<EnergySource>(std::move(energy), gpu_, model, discovery_.machine.clock),
+            (meaning_.module_counter ? "counter of the module: Grace CPU and its memory are contained in it"
+                                     : "energy counter of the board, preferred to integrating power") +
+                remark_);
     }
 
     Discovery& discovery_;
@@ -256,7 +264,8 @@ class GpuDiscovery {
 
 PowerMeaning power_meaning(const std::string& name, unsigned architecture) {
     const auto named = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
-    const bool ga100 = architecture == api::architecture_ampere && (named("A100") || named("A800") || named("A30"));
+    const bool ga100 =
+        architecture == api::architecture_ampere && (named("A100") || named("A800") || named("A30"));
     PowerMeaning meaning;
     meaning.module_counter = named("GH200") || named("Grace");
     meaning.default_is_average = architecture >= api::architecture_ampere && !ga100;
@@ -299,7 +308,9 @@ void add_nvml_gpus(Discovery& discovery, std::span<const nvml::Device> gpus,
                                 fmt::format("not this job's: {}", visible.source));
             continue;
         }
-        GpuDiscovery(discovery, gpu, simulated, mine ? "" : fmt::format("; a job started here would not be billed for it ({})", visible.source))
+        GpuDiscovery(
+            discovery, gpu, simulated,
+            mine ? "" : fmt::format("; a job started here would not be billed for it ({})", visible.source))
             .run();
     }
 }
@@ -319,8 +330,9 @@ void discover_nvml(Discovery& discovery) {
     const nvml::Library::Devices found = library->devices();
     add_nvml_gpus(discovery, found.devices, found.failures, machine.simulated);
     if (found.devices.empty() && found.failures.empty()) {
-        discovery.unavailable("nvml", "energy", "gpu board",
-                              {"the NVIDIA driver finds no GPU", "check nvidia-smi -L, or the job's device limits"});
+        discovery.unavailable(
+            "nvml", "energy", "gpu board",
+            {"the NVIDIA driver finds no GPU", "check nvidia-smi -L, or the job's device limits"});
     }
 }
 

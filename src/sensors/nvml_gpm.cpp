@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -55,14 +56,16 @@ constexpr std::array gpm_rows{
     GpmRow{Metric::gpu_nvlink_rx_bytes_per_s, api::gpm_nvlink_rx, mib},
 };
 
-/// Two samples, taken in turn, and what changed between the last two.
+/// Two samples and what changed between them.
 class GpmReader {
   public:
-    explicit GpmReader(const nvml::Device& gpu)
-        : gpu_(gpu), samples_{GpmSample(gpu.table()), GpmSample(gpu.table())} {
-        allocated_ = samples_[0].get() != nullptr && samples_[1].get() != nullptr;
+    GpmReader(const nvml::Device& gpu, std::shared_ptr<void> library)
+        : library_(std::move(library)), gpu_(gpu), samples_{GpmSample(gpu.table()), GpmSample(gpu.table())} {
         request_.version = api::gpm_metrics_get_version;
+        started_ = samples_[0].get() != nullptr && samples_[1].get() != nullptr && take(samples_[0]);
     }
+
+    bool started() const { return started_; }
 
     /// The rows to ask for from now on.
     void ask(std::span<const GpmRow* const> rows) {
@@ -72,30 +75,30 @@ class GpmReader {
         }
     }
 
-    bool take() noexcept {
-        const std::size_t next = 1 - last_;
-        if (!allocated_ || gpu_.table().gpm_sample_get(gpu_.handle(), samples_[next].get()) != api::success) {
-            return false;
-        }
-        last_ = next;
-        return true;
-    }
-
-    /// What the rows were between the last two samples, a status each; nothing when the call as a whole fails.
-    std::span<const api::GpmMetric> metrics() noexcept {
-        request_.sample1 = samples_[1 - last_].get();
-        request_.sample2 = samples_[last_].get();
-        if (gpu_.table().gpm_metrics_get(&request_) != api::success) {
+    /// The rows since the earlier sample, a status each; nothing when a call fails.
+    std::span<const api::GpmMetric> since_last() noexcept {
+        const GpmSample& now = samples_[1 - last_];
+        request_.sample1 = samples_[last_].get();
+        request_.sample2 = now.get();
+        if (!take(now) || gpu_.table().gpm_metrics_get(&request_) != api::success) {
             return {};
         }
         return {request_.metrics, request_.num_metrics};
     }
 
+    /// Makes the later sample the earlier one.
+    void advance() noexcept { last_ = 1 - last_; }
+
   private:
+    bool take(const GpmSample& sample) noexcept {
+        return gpu_.table().gpm_sample_get(gpu_.handle(), sample.get()) == api::success;
+    }
+
+    std::shared_ptr<void> library_;  // first: the samples are freed by it
     nvml::Device gpu_;
     std::array<GpmSample, 2> samples_;
     std::size_t last_ = 0;
-    bool allocated_ = false;
+    bool started_ = false;
     api::GpmMetricsGet request_{};
 };
 
@@ -109,10 +112,17 @@ class GpmSource final : public Source {
 
     void read(std::span<double> values) noexcept override {
         std::ranges::fill(values, gap);
-        if (!reader_->take()) {
+        const auto metrics = reader_->since_last();
+        // The counters refresh every 100 ms. Without a refresh in between, the driver answers "success" with
+        // 0 for most metrics and a ratio 0/0 for some: that is no reading, and the next one covers this
+        // stretch too.
+        const bool stale = std::ranges::any_of(metrics, [](const api::GpmMetric& metric) {
+            return metric.status == api::success && std::isnan(metric.value);
+        });
+        if (metrics.empty() || stale) {
             return;
         }
-        const auto metrics = reader_->metrics();
+        reader_->advance();
         for (std::size_t i = 0; i < metrics.size(); ++i) {
             if (metrics[i].status == api::success) {
                 values[i] = metrics[i].value * rows_[i]->scale;
@@ -129,11 +139,13 @@ class GpmSource final : public Source {
 std::string refusal(const nvml::Device& gpu, unsigned architecture) {
     const api::Table& table = gpu.table();
     if (architecture < api::architecture_hopper) {
-        return "SM activity needs GPM, which Hopper and newer have; profiling counters are not used, since they lock out "
+        return "SM activity needs GPM, which Hopper and newer have; profiling counters are not used, since "
+               "they lock out "
                "profilers";
     }
-    if (table.gpm_support == nullptr || table.gpm_sample_alloc == nullptr || table.gpm_sample_free == nullptr ||
-        table.gpm_sample_get == nullptr || table.gpm_metrics_get == nullptr) {
+    if (table.gpm_support == nullptr || table.gpm_sample_alloc == nullptr ||
+        table.gpm_sample_free == nullptr || table.gpm_sample_get == nullptr ||
+        table.gpm_metrics_get == nullptr) {
         return "this driver's library has no GPM";
     }
     api::GpmSupport support{api::gpm_support_version, 0};
@@ -153,6 +165,8 @@ void add_nvml_gpm(Discovery& discovery, const nvml::Device& gpu, unsigned archit
     info.method = simulated ? "simulated" : "sampled";
     info.scope = "gpu board";
     info.origin = "nvmlGpmMetricsGet";
+    info.slow = true;  // beside other calls to the same GPU a sample can take tens of milliseconds
+    info.native_period_s = 0.1;
     const std::string name = info.name + " " + info.device;
     const std::string activity = quantity(Metric::gpu_sm_util_pct);
     const std::string refused = refusal(gpu, architecture);
@@ -160,22 +174,24 @@ void add_nvml_gpm(Discovery& discovery, const nvml::Device& gpu, unsigned archit
         discovery.unavailable(name, activity, info.scope, {refused, ""});
         return;
     }
-    auto reader = std::make_unique<GpmReader>(gpu);
-    if (!reader->take() || !reader->take()) {
-        discovery.unavailable(name, activity, info.scope,
-                              {"GPM gives no sample", "run as root, or ask the administrator to permit profiling"});
+    auto reader = std::make_unique<GpmReader>(gpu, discovery.machine.vendor);
+    if (!reader->started()) {
+        discovery.unavailable(
+            name, activity, info.scope,
+            {"GPM gives no sample", "run as root, or ask the administrator to permit profiling"});
         return;
     }
     std::vector<const GpmRow*> rows;
     std::ranges::transform(gpm_rows, std::back_inserter(rows), [](const GpmRow& row) { return &row; });
     reader->ask(rows);
-    // Two samples at once hold no time between them, so a metric may have no value yet; only one that the GPU does
-    // not have is left out.
+    // Two samples at once hold no time between them, so a metric may have no value yet; only one that the GPU
+    // does not have is left out.
     std::vector<const GpmRow*> supported;
-    const auto metrics = reader->metrics();
+    const auto metrics = reader->since_last();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!metrics.empty() && metrics[i].status == api::error_not_supported) {
-            discovery.unavailable(name, quantity(rows[i]->metric), info.scope, nvml::explain(metrics[i].status));
+            discovery.unavailable(name, quantity(rows[i]->metric), info.scope,
+                                  nvml::explain(metrics[i].status));
         } else {
             supported.push_back(rows[i]);
             info.metrics.push_back(rows[i]->metric);

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RAPL through the kernel's perf events, where the powercap files are closed: perf asks for CAP_PERFMON, or for
-// kernel.perf_event_paranoid <= 0, and its counters are 64 bits wide.
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+// RAPL through the kernel's perf events, where the powercap files are closed: perf asks for CAP_PERFMON, or
+// for kernel.perf_event_paranoid <= 0, and its counters are 64 bits wide.
+#include "sensors/perf_rapl.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "core/clock.h"
 #include "core/csv.h"
 #include "sensors/backend.h"
 #include "sensors/counter.h"
 #include "sensors/cpu_info.h"
-#include "sensors/perf_rapl.h"
 
 namespace joulemark::sensors {
 namespace {
@@ -105,21 +106,27 @@ void add_perf_rapl(Discovery& discovery, PerfOpener open) {
             continue;
         }
         for (const int cpu : cpu_list(files.line(std::string(power_events) + "/cpumask").value_or(""))) {
-            const auto package = files.number(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu));
+            const auto package =
+                files.number(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu));
             const std::string id = fmt::format("{}{}", domain.component, package.value_or(0));
             const std::string name = fmt::format("perf {}", id);
             if (has_device(machine, id)) {
-                discovery.available(name, "energy", domain.scope, "the powercap file of the same counter is used");
+                discovery.available(name, "energy", domain.scope,
+                                    "the powercap file of the same counter is used");
                 continue;
             }
             files::Descriptor descriptor(open(static_cast<std::uint32_t>(*type), *code, cpu));
             if (!descriptor) {
-                discovery.unavailable(name, "energy", domain.scope,
-                                      {fmt::format("perf event {} cannot be opened: {}", domain.event, std::strerror(errno)),
-                                       "sudo sysctl kernel.perf_event_paranoid=0, or setcap cap_perfmon+ep on joulemark"});
+                discovery.unavailable(
+                    name, "energy", domain.scope,
+                    {fmt::format("perf event {} cannot be opened: {}", domain.event, std::strerror(errno)),
+                     "sudo sysctl kernel.perf_event_paranoid=0, or setcap cap_perfmon+ep on joulemark"});
                 continue;
             }
-            discovery.add({.id = id, .file = File::cpu, .name = model_name, .component = domain.component,
+            discovery.add({.id = id,
+                           .file = File::cpu,
+                           .name = model_name,
+                           .component = domain.component,
                            .index = static_cast<int>(package.value_or(0))});
             SourceInfo info;
             info.name = "perf";
@@ -129,8 +136,11 @@ void add_perf_rapl(Discovery& discovery, PerfOpener open) {
             info.scope = domain.scope;
             info.origin = fmt::format("perf event power/{}", domain.event);
             info.native_period_s = 0.001;
-            const CounterModel model{.modulus = 0, .units_per_joule = 1 / *scale, .max_power_w = 1000,
-                                     .min_power_w = std::string_view(domain.component) == "dram" ? 0.01 : 0.1};
+            const CounterModel model{
+                .modulus = 0,
+                .units_per_joule = 1 / *scale,
+                .max_power_w = 1000,
+                .min_power_w = std::string_view(domain.component) == "dram" ? 0.01 : 0.1};
             discovery.use(std::make_unique<PerfSource>(std::move(info), std::move(descriptor), model),
                           "RAPL through perf events, since its powercap file is closed or missing");
         }

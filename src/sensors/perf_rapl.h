@@ -7,7 +7,8 @@
 
 namespace joulemark::sensors {
 
-/// Opens a perf event on one processor for all processes: a file descriptor whose reads give 64-bit counts, or -1 and errno.
+/// Opens a perf event on one processor for all processes: a file descriptor whose reads give 64-bit counts,
+/// or -1 and errno.
 using PerfOpener = int (*)(std::uint32_t type, std::uint64_t config, int cpu);
 int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cray's power counters of a node, /sys/cray/pm_counters: "59868 J 1522781893016236 us", ten times a second. The node's
-// counter contains all others; of CPU and memory they stand in where RAPL gives nothing.
+// Cray's power counters of a node, /sys/cray/pm_counters: "59868 J 1522781893016236 us", ten times a second.
+// The node's counter contains all others; of CPU and memory they stand in where RAPL gives nothing.
 #include <algorithm>
 
 #include "sensors/backend.h"
@@ -52,7 +52,8 @@ void discover_pm_counters(Discovery& discovery) {
             discovery.available(name, "energy", counter.scope, "RAPL measures the same, and more often");
             continue;
         }
-        discovery.add({.id = counter.device, .file = counter.run_file, .name = "", .component = counter.component});
+        discovery.add(
+            {.id = counter.device, .file = counter.run_file, .name = "", .component = counter.component});
         SourceInfo info;
         info.name = "pm_counters";
         info.device = counter.device;
@@ -61,15 +62,18 @@ void discover_pm_counters(Discovery& discovery) {
         info.scope = counter.scope;
         info.origin = files.shown(path);
         info.native_period_s = 0.1;
-        const CounterModel model{.modulus = 0, .units_per_joule = 1, .max_power_w = counter.max_power_w, .min_power_w = 1};
-        discovery.use(std::make_unique<FileCounter>(std::move(info), std::get<OpenFile>(std::move(opened)), model),
-                      counter.metric == Metric::node_energy_j
-                          ? "energy counter of the whole node, before its power supply; it contains CPU, memory and GPUs"
-                          : "energy counter, where RAPL gives none");
+        const CounterModel model{
+            .modulus = 0, .units_per_joule = 1, .max_power_w = counter.max_power_w, .min_power_w = 1};
+        discovery.use(
+            std::make_unique<FileCounter>(std::move(info), std::get<OpenFile>(std::move(opened)), model),
+            counter.metric == Metric::node_energy_j ? "energy counter of the whole node, before its power "
+                                                      "supply; it contains CPU, memory and GPUs"
+                                                    : "energy counter, where RAPL gives none");
     }
     for (const std::string& file : files.entries(directory)) {
         if (file.starts_with("accel") && file.ends_with("_energy")) {
-            discovery.available("pm_counters " + file, "energy", "gpu module", "the GPU's own counter is read instead");
+            discovery.available("pm_counters " + file, "energy", "gpu module",
+                                "the GPU's own counter is read instead");
         }
     }
 }

@@ -98,18 +98,21 @@ std::optional<double> ProcStat::busy_pct() noexcept {
 void discover_proc(Discovery& discovery) {
     const FileTree& files = discovery.files;
     if (FileTree::Opened stat = files.open(ProcStat::path); stat.file) {
-        discovery.add({.id = "cpu", .file = File::cpu, .name = read_cpu_info(files).model, .component = "cpu"});
-        discovery.use(std::make_unique<BusySource>(describe(files, ProcStat::path, "cpu", Metric::cpu_busy_pct),
-                                                   ProcStat(OpenFile(std::move(stat.file)))),
-                      "mean over all processors since the reading before");
+        discovery.add(
+            {.id = "cpu", .file = File::cpu, .name = read_cpu_info(files).model, .component = "cpu"});
+        discovery.use(
+            std::make_unique<BusySource>(describe(files, ProcStat::path, "cpu", Metric::cpu_busy_pct),
+                                         ProcStat(OpenFile(std::move(stat.file)))),
+            "mean over all processors since the reading before");
     } else {
         discovery.unavailable("proc cpu", "busy", "node", cannot_open(files, ProcStat::path));
     }
     if (FileTree::Opened memory = files.open(meminfo); memory.file) {
         discovery.add({.id = "node", .file = File::node, .name = "", .component = "node"});
-        discovery.use(std::make_unique<MemorySource>(describe(files, meminfo, "node", Metric::node_memory_used_bytes),
-                                                     OpenFile(std::move(memory.file))),
-                      "MemTotal less MemAvailable");
+        discovery.use(
+            std::make_unique<MemorySource>(describe(files, meminfo, "node", Metric::node_memory_used_bytes),
+                                           OpenFile(std::move(memory.file))),
+            "MemTotal less MemAvailable");
     } else {
         discovery.unavailable("proc node", "memory used", "node", cannot_open(files, meminfo));
     }

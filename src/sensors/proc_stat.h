@@ -14,8 +14,8 @@ class ProcStat {
 
     explicit ProcStat(OpenFile file) : file_(std::move(file)) { busy_pct(); }
 
-    /// Per cent of the processors' time that was neither idle nor waiting for I/O; nothing when the read fails or
-    /// no clock tick passed.
+    /// Per cent of the processors' time that was neither idle nor waiting for I/O; nothing when the read
+    /// fails or no clock tick passed.
     std::optional<double> busy_pct() noexcept;
 
   private:

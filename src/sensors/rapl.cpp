@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Intel's and AMD's energy counters through the kernel's powercap files. The domains form a tree, and a joule appears in
-// several of them: psys holds the packages, a package holds its core and uncore parts; DRAM stands beside its package.
-// Used are the packages and the DRAM domains: every joule once.
+// Intel's and AMD's energy counters through the kernel's powercap files. The domains form a tree, and a joule
+// appears in several of them: psys holds the packages, a package holds its core and uncore parts; DRAM stands
+// beside its package. Used are the packages and the DRAM domains: every joule once.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -24,7 +24,8 @@ struct Zone {
 
     std::string label() const {
         return name.starts_with("package") || name == "psys" || package.empty()
-                   ? name : fmt::format("{} of package-{}", name, package);
+                   ? name
+                   : fmt::format("{} of package-{}", name, package);
     }
 };
 
@@ -50,7 +51,8 @@ std::vector<Zone> find_zones(const FileTree& files) {
         if (zone.name.starts_with("package-")) {
             zone.package = package_key(zone.name);
             packages[zone.path] = zone.package;
-        } else if (const auto parent = packages.find(zone.path.substr(0, zone.path.rfind(':'))); parent != packages.end()) {
+        } else if (const auto parent = packages.find(zone.path.substr(0, zone.path.rfind(':')));
+                   parent != packages.end()) {
             zone.package = parent->second;
         }
         zones.push_back(std::move(zone));
@@ -72,7 +74,8 @@ Failure explain(const Refusal& refusal, const std::string& file) {
         return {refusal.reason, ""};
     }
     return {refusal.reason + " (root only since kernel 5.10)",
-            fmt::format("sudo chmod o+r {} until the next boot; for good a udev rule: SUBSYSTEM==\"powercap\", ACTION==\"add\", "
+            fmt::format("sudo chmod o+r {} until the next boot; for good a udev rule: "
+                        "SUBSYSTEM==\"powercap\", ACTION==\"add\", "
                         "RUN+=\"/bin/chmod o+r /sys%p/energy_uj\"",
                         file)};
 }
@@ -108,8 +111,9 @@ class RaplDiscovery {
             return {"this processor has no RAPL", ""};
         }
         return {fmt::format("{} holds no RAPL zone", discovery_.files.shown(powercap)),
-                cpu_.vendor == "AuthenticAMD" ? "sudo modprobe intel_rapl_msr (kernel 5.8 and newer serve AMD too)"
-                                              : "sudo modprobe intel_rapl_msr"};
+                cpu_.vendor == "AuthenticAMD"
+                    ? "sudo modprobe intel_rapl_msr (kernel 5.8 and newer serve AMD too)"
+                    : "sudo modprobe intel_rapl_msr"};
     }
 
     void take(const Zone& zone) {
@@ -130,15 +134,19 @@ class RaplDiscovery {
         auto opened = open_number(discovery_.files, path);
         if (const auto* refusal = std::get_if<Refusal>(&opened)) {
             const Failure failure = explain(*refusal, discovery_.files.shown(path));
-            discovery_.machine.warnings.push_back(fmt::format("{} is not measured: {}", zone.label(), failure.reason));
+            discovery_.machine.warnings.push_back(
+                fmt::format("{} is not measured: {}", zone.label(), failure.reason));
             discovery_.unavailable(name + (zone.mmio ? " (mmio)" : ""), "energy", scope, failure);
             return;
         }
         const auto range = discovery_.files.number(zone.path + "/max_energy_range_uj");
         if (!range || *range == 0) {
-            discovery_.unavailable(name, "energy", scope,
-                                   {fmt::format("{}/max_energy_range_uj cannot be read, so a wrap could not be told from a "
-                                                "reset", discovery_.files.shown(zone.path)), ""});
+            discovery_.unavailable(
+                name, "energy", scope,
+                {fmt::format("{}/max_energy_range_uj cannot be read, so a wrap could not be told from a "
+                             "reset",
+                             discovery_.files.shown(zone.path)),
+                 ""});
             return;
         }
         taken_.push_back(id);
@@ -146,7 +154,9 @@ class RaplDiscovery {
     }
 
     void use(const Zone& zone, const std::string& id, bool dram, OpenFile file, std::uint64_t range) {
-        Device device{.id = id, .file = File::cpu, .name = dram ? zone.label() : cpu_.model,
+        Device device{.id = id,
+                      .file = File::cpu,
+                      .name = dram ? zone.label() : cpu_.model,
                       .component = dram ? "dram" : "cpu"};
         device.index = std::atoi(zone.package.c_str());
         discovery_.add(device);
@@ -159,10 +169,13 @@ class RaplDiscovery {
         info.scope = dram ? "dram" : "cpu package";
         info.origin = discovery_.files.shown(zone.path + "/energy_uj");
         info.native_period_s = 0.001;
-        info.accuracy_note = dram ? "a model on some client processors, measured on servers" : "measured since Haswell, a model before";
+        info.accuracy_note = dram ? "a model on some client processors, measured on servers"
+                                  : "measured since Haswell, a model before";
         // The limit of the zone is a lasting one; short peaks reach twice as much.
-        const double limit_w = static_cast<double>(
-            discovery_.files.number(zone.path + "/constraint_0_max_power_uw").value_or(0)) * 1e-6;
+        const double limit_w =
+            static_cast<double>(
+                discovery_.files.number(zone.path + "/constraint_0_max_power_uw").value_or(0)) *
+            1e-6;
         const CounterModel model{.modulus = range + 1,
                                  .units_per_joule = 1e6,
                                  .max_power_w = std::max(2 * limit_w, dram ? 300.0 : 1000.0),
@@ -181,8 +194,9 @@ class RaplDiscovery {
 
 void discover_rapl(Discovery& discovery) {
     if (discovery.machine.simulated) {
-        discovery.unavailable("rapl", "energy", "cpu package",
-                              {"the GPUs are simulated, and real joules do not go with simulated seconds", ""});
+        discovery.unavailable(
+            "rapl", "energy", "cpu package",
+            {"the GPUs are simulated, and real joules do not go with simulated seconds", ""});
         return;
     }
     RaplDiscovery(discovery, read_cpu_info(discovery.files)).run();

@@ -37,7 +37,8 @@ constexpr std::array quick_metrics{
 
 class QuickSource final : public Source {
   public:
-    QuickSource(SourceInfo info, std::shared_ptr<Library> library, std::uint32_t gpu, std::vector<const Quick*> rows)
+    QuickSource(SourceInfo info, std::shared_ptr<Library> library, std::uint32_t gpu,
+                std::vector<const Quick*> rows)
         : Source(std::move(info)), library_(std::move(library)), gpu_(gpu), rows_(std::move(rows)) {}
 
     void read(std::span<double> values) noexcept override {
@@ -60,7 +61,8 @@ class EnergySource final : public Source {
 
     void read(std::span<double> values) noexcept override {
         const auto energy = library_->energy(gpu_);
-        values[0] = counter_.update(clock_.now_ns(), energy ? std::optional(energy.value.counts) : std::nullopt);
+        values[0] =
+            counter_.update(clock_.now_ns(), energy ? std::optional(energy.value.counts) : std::nullopt);
     }
     CounterEvents events() const override { return counter_.events(); }
 
@@ -75,7 +77,9 @@ class RocmDiscovery {
   public:
     /// NVIDIA's GPUs, if there are any, come first: AMD's are numbered behind them.
     RocmDiscovery(Discovery& discovery, std::shared_ptr<Library> library)
-        : discovery_(discovery), library_(std::move(library)), first_(static_cast<int>(discovery.machine.gpus_on_node)) {}
+        : discovery_(discovery),
+          library_(std::move(library)),
+          first_(static_cast<int>(discovery.machine.gpus_on_node)) {}
 
     void run() {
         Machine& machine = discovery_.machine;
@@ -93,7 +97,8 @@ class RocmDiscovery {
         machine.warnings.insert(machine.warnings.end(), visible.warnings.begin(), visible.warnings.end());
         for (const GpuIdentity& gpu : identities) {
             if (!visible.contains(gpu.index) && !discovery_.options.all_devices) {
-                discovery_.available("rocm " + id(gpu.index), "energy", scope, "not this job's: " + visible.source);
+                discovery_.available("rocm " + id(gpu.index), "energy", scope,
+                                     "not this job's: " + visible.source);
                 continue;
             }
             add(gpu);
@@ -105,8 +110,13 @@ class RocmDiscovery {
 
     void add(const GpuIdentity& identity) {
         const auto gpu = static_cast<std::uint32_t>(identity.index);
-        Device device{.id = id(identity.index), .file = File::gpu, .name = identity.name, .component = "gpu",
-                      .index = identity.index, .uuid = identity.uuid, .pci_bus_id = identity.pci_bus_id};
+        Device device{.id = id(identity.index),
+                      .file = File::gpu,
+                      .name = identity.name,
+                      .component = "gpu",
+                      .index = identity.index,
+                      .uuid = identity.uuid,
+                      .pci_bus_id = identity.pci_bus_id};
         device.memory_bytes = library_->memory_total_bytes(gpu).optional();
         device.power_limit_w = library_->power_limit_w(gpu).optional();
         if (const auto range = library_->power_limit_range_w(gpu)) {
@@ -143,8 +153,9 @@ class RocmDiscovery {
             rows.push_back(&row);
         }
         if (!rows.empty()) {
-            discovery_.use(std::make_unique<QuickSource>(std::move(quick), library_, gpu, std::move(rows)),
-                           [](Metric metric) { return std::ranges::find(quick_metrics, metric, &Quick::metric)->call; });
+            discovery_.use(
+                std::make_unique<QuickSource>(std::move(quick), library_, gpu, std::move(rows)),
+                [](Metric metric) { return std::ranges::find(quick_metrics, metric, &Quick::metric)->call; });
         }
     }
 
@@ -165,8 +176,9 @@ class RocmDiscovery {
                                  .max_power_w = std::max(4 * device.power_limit_max_w.value_or(500), 2000.0),
                                  .min_power_w = 1};
         discovery_.use(std::make_unique<EnergySource>(std::move(counter), library_, gpu, model),
-                       device.name.find("MI2") != std::string::npos ? "energy accumulator; on a card of two dies, of both"
-                                                                     : "energy accumulator of the board");
+                       device.name.find("MI2") != std::string::npos
+                           ? "energy accumulator; on a card of two dies, of both"
+                           : "energy accumulator of the board");
     }
 
     Discovery& discovery_;

@@ -14,11 +14,12 @@ namespace joulemark::sensors {
 
 /// A thing that is metered: a GPU, a CPU package, a DRAM domain, the node.
 struct Device {
-    std::string id;    ///< names it in the run files: "gpu0", "cpu0" (package 0), "dram0", "cpu" (all cores), "node"
+    /// Names it in the run files: "gpu0", "cpu0" (package 0), "dram0", "cpu" (all cores), "node".
+    std::string id;
     File file;
-    std::string name;  ///< as the vendor calls it
+    std::string name;       ///< as the vendor calls it
     std::string component;  ///< key of energy_by_component_j: "gpu", "cpu", "dram", "node"
-    int index = 0;     ///< the vendor's index on this node
+    int index = 0;          ///< the vendor's index on this node
     std::string uuid = {};
     std::string pci_bus_id = {};
     std::optional<std::uint64_t> memory_bytes = {};
@@ -33,9 +34,9 @@ struct SourceInfo {
     std::string device;           ///< Device::id
     std::vector<Metric> metrics;  ///< in the order `read` fills them
     std::string method;           ///< counter | sampled | estimated; "simulated" takes precedence
-    std::string scope;            ///< gpu board | gpu module | cpu package | dram | node wall | process | node
-    std::string origin;           ///< the file or the library call
-    bool slow = false;            ///< a read takes long enough to delay others: gets a thread of its own
+    std::string scope;   ///< gpu board | gpu module | cpu package | dram | node wall | process | node
+    std::string origin;  ///< the file or the library call
+    bool slow = false;   ///< a read takes long enough to delay others: gets a thread of its own
     std::optional<double> native_period_s;  ///< how often the sensor itself refreshes, where known
     std::optional<double> accuracy_pct;     ///< the vendor's stated accuracy, where known
     std::string accuracy_note;

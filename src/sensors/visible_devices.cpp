@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sensors/visible_devices.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace joulemark::sensors {
 namespace {
@@ -22,7 +21,8 @@ std::optional<std::string> variable(const Environment& environment, std::string_
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t");
-    return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+    return first == std::string_view::npos ? ""
+                                           : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 std::vector<std::string_view> entries(std::string_view list) {
@@ -55,7 +55,9 @@ Gpus in_pci_order(std::span<const GpuIdentity> gpus) {
     return order;
 }
 
-const GpuIdentity* only(const Gpus& candidates) { return candidates.size() == 1 ? candidates.front() : nullptr; }
+const GpuIdentity* only(const Gpus& candidates) {
+    return candidates.size() == 1 ? candidates.front() : nullptr;
+}
 
 /// "GPU-8932f9" or any longer prefix that fits one GPU; "MIG-<uuid>"; "MIG-GPU-<uuid>/gi/ci" of old drivers.
 const GpuIdentity* by_uuid(std::string_view entry, const Gpus& gpus) {
@@ -91,7 +93,9 @@ Selection select(std::string_view list, const Gpus& order) {
         const GpuIdentity* gpu = nullptr;
         if (const auto index = whole_number(entry)) {
             selection.by_index = true;
-            gpu = *index >= 0 && *index < static_cast<int>(order.size()) ? order[static_cast<std::size_t>(*index)] : nullptr;
+            gpu = *index >= 0 && *index < static_cast<int>(order.size())
+                      ? order[static_cast<std::size_t>(*index)]
+                      : nullptr;
         } else if (entry.starts_with("GPU-") || entry.starts_with("MIG-")) {
             gpu = by_uuid(entry, order);
         }
@@ -109,8 +113,8 @@ Selection select(std::string_view list, const Gpus& order) {
 void warn_of(const Selection& selection, std::string_view name, Visibility& visibility) {
     if (selection.stopped_at) {
         visibility.warnings.push_back(
-            fmt::format("{}: no GPU is called '{}'; it and what follows is ignored, as the GPU library does", name,
-                        *selection.stopped_at));
+            fmt::format("{}: no GPU is called '{}'; it and what follows is ignored, as the GPU library does",
+                        name, *selection.stopped_at));
     }
 }
 
@@ -127,15 +131,18 @@ bool mixed_models(std::span<const GpuIdentity> gpus) {
     return std::ranges::any_of(gpus, [&](const GpuIdentity& gpu) { return gpu.name != gpus.front().name; });
 }
 
-Visibility from_cuda(const std::string& list, const Environment& environment, std::span<const GpuIdentity> gpus) {
+Visibility from_cuda(const std::string& list, const Environment& environment,
+                     std::span<const GpuIdentity> gpus) {
     Visibility visibility;
     visibility.source = fmt::format("CUDA_VISIBLE_DEVICES={}", list);
     const Selection selection = select(list, in_pci_order(gpus));
     set_indices(selection.gpus, visibility);
     warn_of(selection, "CUDA_VISIBLE_DEVICES", visibility);
-    if (selection.by_index && mixed_models(gpus) && variable(environment, "CUDA_DEVICE_ORDER") != "PCI_BUS_ID") {
+    if (selection.by_index && mixed_models(gpus) &&
+        variable(environment, "CUDA_DEVICE_ORDER") != "PCI_BUS_ID") {
         visibility.warnings.push_back(
-            "CUDA_VISIBLE_DEVICES gives indices on a node with different GPUs, which CUDA counts fastest first; PCI bus "
+            "CUDA_VISIBLE_DEVICES gives indices on a node with different GPUs, which CUDA counts fastest "
+            "first; PCI bus "
             "order is assumed: set CUDA_DEVICE_ORDER=PCI_BUS_ID or give UUIDs");
     }
     return visibility;
@@ -166,8 +173,8 @@ Visibility from_slurm(std::string_view name, const std::string& list, std::span<
         }
     }
     if (chosen.size() < listed) {
-        visibility.warnings.push_back(fmt::format("{} lists {} GPUs, {} of which can be reached from here", name, listed,
-                                                  chosen.size()));
+        visibility.warnings.push_back(fmt::format("{} lists {} GPUs, {} of which can be reached from here",
+                                                  name, listed, chosen.size()));
     }
     set_indices(chosen, visibility);
     return visibility;
@@ -189,8 +196,8 @@ Visibility everything(std::span<const GpuIdentity> gpus) {
     return visibility;
 }
 
-/// Inside a container the runtime has already hidden the others, and its indices are the host's: only names that
-/// still mean something here restrict.
+/// Inside a container the runtime has already hidden the others, and its indices are the host's: only names
+/// that still mean something here restrict.
 Visibility from_container(const Environment& environment, std::span<const GpuIdentity> gpus) {
     const auto list = variable(environment, "NVIDIA_VISIBLE_DEVICES");
     if (!list || trimmed(*list).empty() || *list == "all" || *list == "void") {
@@ -225,11 +232,14 @@ Environment process_environment() {
     return environment;
 }
 
-bool Visibility::contains(int index) const { return std::ranges::binary_search(indices, index); }
+bool Visibility::contains(int index) const {
+    return std::ranges::binary_search(indices, index);
+}
 
 int ranks_on_node(const Environment& environment) {
-    constexpr std::array<std::string_view, 5> names{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE",
-                                                    "SLURM_NTASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"};
+    constexpr std::array<std::string_view, 5> names{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                                    "LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE",
+                                                    "SLURM_STEP_TASKS_PER_NODE"};
     int ranks = 1;
     for (const std::string_view name : names) {
         if (const auto text = variable(environment, name)) {
@@ -263,7 +273,8 @@ Visibility visible_nvidia_gpus(const Environment& environment, std::span<const G
 Visibility visible_amd_gpus(const Environment& environment, std::span<const GpuIdentity> gpus) {
     Visibility visibility;
     Gpus left = in_pci_order(gpus);
-    for (const std::string_view name : {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}) {
+    for (const std::string_view name :
+         {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}) {
         const auto list = variable(environment, name);
         if (!list || (name == "CUDA_VISIBLE_DEVICES" && environment.contains("HIP_VISIBLE_DEVICES"))) {
             continue;

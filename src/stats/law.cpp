@@ -271,7 +271,7 @@ std::vector<Estimate> estimates(const LawFit& fit, const Solution& solution, con
         if (fit.df > 0) {
             const double half = t95(fit.df) * std::sqrt(fit.variance * fit.unscaled(at, at));
             if (is_amplitude(fit.form, i)) {
-                const auto [low, high] = std::minmax(estimate.value * std::exp(-half), estimate.value * std::exp(half));
+                const auto [low, high] = std::minmax({estimate.value * std::exp(-half), estimate.value * std::exp(half)});
                 estimate.ci95 = Interval{low, high};
             } else {
                 estimate.ci95 = Interval{estimate.value - half, estimate.value + half};

@@ -284,7 +284,7 @@ std::string Library::driver_version() const {
 }
 
 std::shared_ptr<Clock> Library::clock() const {
-    if (simulated()) {
+    if (simulated() && table_.sim_clock_is_virtual() != 0) {
         return std::make_shared<SimulatedClock>(&table_);
     }
     return std::make_shared<MonotonicClock>();

@@ -95,8 +95,8 @@ class Library {
     std::string driver_version() const;
     const std::string& path() const { return path_; }
 
-    /// Whether this is the look-alike with simulated GPUs; then `clock` is theirs.
-    bool simulated() const { return table_.sim_now != nullptr; }
+    /// Whether this is the look-alike with simulated GPUs. If they live in virtual time, `clock` is theirs.
+    bool simulated() const { return table_.sim_clock_is_virtual != nullptr; }
     std::shared_ptr<Clock> clock() const;
 
   private:

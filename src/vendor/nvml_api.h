@@ -180,10 +180,12 @@ struct GpmSupport {
     X(gpm_sample_get, "nvmlGpmSampleGet", Return(Device, GpmSample))                                        \
     X(gpm_metrics_get, "nvmlGpmMetricsGet", Return(GpmMetricsGet*))
 
-// What the simulated library exports beside NVML, and nothing else does. Times in ns of the simulated clock.
+// What the simulated library exports beside NVML, and nothing else does. Its GPUs follow either CLOCK_MONOTONIC or a virtual
+// clock; times are in ns of that clock.
 // A participant takes part in that clock: it advances only while all participants sleep, and only if one of
 // them drives. `sim_sleep` returns 1 at the deadline, 0 when woken by `sim_wake` before.
 #define JOULEMARK_NVML_SIMULATED(X)                                              \
+    X(sim_clock_is_virtual, "joulemark_sim_clock_is_virtual", int())             \
     X(sim_now, "joulemark_sim_now_ns", std::int64_t())                           \
     X(sim_realtime, "joulemark_sim_realtime_ns", std::int64_t())                 \
     X(sim_join, "joulemark_sim_join", void*(int drives))                         \

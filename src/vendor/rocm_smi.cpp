@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vendor/rocm_smi.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <type_traits>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 namespace joulemark::rocm {
@@ -60,7 +59,8 @@ Result<std::shared_ptr<Library>> Library::open() {
                             : load_library("librocm_smi64.so") || load_library("librocm_smi64.so.1") ||
                                   load_library("/opt/rocm/lib/librocm_smi64.so");
     if (!loaded) {
-        return Failure{fmt::format("AMD's management library cannot be loaded ({})", dlerror()), "install rocm-smi-lib"};
+        return Failure{fmt::format("AMD's management library cannot be loaded ({})", dlerror()),
+                       "install rocm-smi-lib"};
     }
     api::Table& table = library->table_;
     std::string missing;
@@ -96,7 +96,9 @@ Library::~Library() {
     }
 }
 
-std::uint32_t Library::devices() const { return get<std::uint32_t>(table_.device_count).value; }
+std::uint32_t Library::devices() const {
+    return get<std::uint32_t>(table_.device_count).value;
+}
 
 Reading<std::string> Library::name(std::uint32_t gpu) const {
     char text[128] = {};
@@ -153,12 +155,16 @@ Reading<double> Library::memory_used_bytes(std::uint32_t gpu) const {
 Reading<double> Library::memory_busy_pct(std::uint32_t gpu) const {
     return scaled(get<std::uint32_t>(table_.memory_busy, gpu), 1);
 }
-Reading<double> Library::busy_pct(std::uint32_t gpu) const { return scaled(get<std::uint32_t>(table_.busy, gpu), 1); }
+Reading<double> Library::busy_pct(std::uint32_t gpu) const {
+    return scaled(get<std::uint32_t>(table_.busy, gpu), 1);
+}
 
 Reading<double> Library::temperature_c(std::uint32_t gpu) const {
-    auto millidegrees = get<std::int64_t>(table_.temperature, gpu, api::temperature_junction, api::temperature_current);
+    auto millidegrees =
+        get<std::int64_t>(table_.temperature, gpu, api::temperature_junction, api::temperature_current);
     if (!millidegrees) {
-        millidegrees = get<std::int64_t>(table_.temperature, gpu, api::temperature_edge, api::temperature_current);
+        millidegrees =
+            get<std::int64_t>(table_.temperature, gpu, api::temperature_edge, api::temperature_current);
     }
     return scaled(millidegrees, 1e-3);
 }

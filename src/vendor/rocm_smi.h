@@ -29,8 +29,8 @@ struct Energy {
     double joules_per_count = 0;
 };
 
-/// AMD's management library, opened at run time: `JOULEMARK_ROCM_SMI` if set, else librocm_smi64.so. Devices are numbered
-/// from 0. Calls neither allocate nor throw (texts apart).
+/// AMD's management library, opened at run time: `JOULEMARK_ROCM_SMI` if set, else librocm_smi64.so. Devices
+/// are numbered from 0. Calls neither allocate nor throw (texts apart).
 class Library {
   public:
     static Result<std::shared_ptr<Library>> open();
@@ -40,9 +40,11 @@ class Library {
 
     std::uint32_t devices() const;
     Reading<std::string> name(std::uint32_t gpu) const;
-    Reading<std::string> unique_id(std::uint32_t gpu) const;   ///< "GPU-" and 16 hexadecimal digits, as HIP calls it
+    Reading<std::string> unique_id(
+        std::uint32_t gpu) const;  ///< "GPU-" and 16 hexadecimal digits, as HIP calls it
     Reading<std::string> pci_bus_id(std::uint32_t gpu) const;  ///< "0000:c1:00.0"
-    Reading<double> power_w(std::uint32_t gpu) const;          ///< a short-time average, or the present one on newer chips
+    Reading<double> power_w(
+        std::uint32_t gpu) const;  ///< a short-time average, or the present one on newer chips
     Reading<Energy> energy(std::uint32_t gpu) const;
     Reading<double> power_limit_w(std::uint32_t gpu) const;
     Reading<std::pair<double, double>> power_limit_range_w(std::uint32_t gpu) const;

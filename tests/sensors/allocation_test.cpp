@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Source::read runs in the sampling loop: it must not allocate. A binary of its own, since it replaces operator new.
+// Source::read runs in the sampling loop: it must not allocate. A binary of its own, since it replaces
+// operator new.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -22,8 +23,12 @@ void* operator new(std::size_t size) {
     }
     throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 
 namespace joulemark::sensors {
 namespace {
@@ -51,11 +56,11 @@ TEST(Allocation, is_counted) {
 }
 
 TEST(Allocation, none_in_any_read_below_a_tree) {
-    expect_none(discover({}, FixtureTree("intel_2_sockets"), {}));
-    expect_none(discover({}, FixtureTree("acpi_node_meter"), {}));
-    expect_none(discover({}, FixtureTree("cray_ex"), {}));
-    expect_none(discover({.root = "/", .estimate_cpu = true, .all_devices = false}, FixtureTree("virtual_machine"),
-                         {{"JOULEMARK_CPU_RATED_W", "100"}}));
+    expect_none(discover_without_gpus({}, FixtureTree("intel_2_sockets")));
+    expect_none(discover_without_gpus({}, FixtureTree("acpi_node_meter")));
+    expect_none(discover_without_gpus({}, FixtureTree("cray_ex")));
+    expect_none(discover_without_gpus({.root = "/", .estimate_cpu = true, .all_devices = false},
+                                      FixtureTree("virtual_machine"), {{"JOULEMARK_CPU_RATED_W", "100"}}));
 }
 
 TEST(Allocation, none_in_any_read_of_a_gpu) {

@@ -13,10 +13,16 @@ namespace {
 
 constexpr std::uint64_t rapl_modulus = 262'143'328'851;  // microjoules: 262 kJ
 
-CounterModel rapl() { return {.modulus = rapl_modulus, .units_per_joule = 1e6, .max_power_w = 1000, .min_power_w = 0.1}; }
-CounterModel nvml() { return {.modulus = 0, .units_per_joule = 1e3, .max_power_w = 2800, .min_power_w = 0}; }
+CounterModel rapl() {
+    return {.modulus = rapl_modulus, .units_per_joule = 1e6, .max_power_w = 1000, .min_power_w = 0.1};
+}
+CounterModel nvml() {
+    return {.modulus = 0, .units_per_joule = 1e3, .max_power_w = 2800, .min_power_w = 0};
+}
 
-std::int64_t at(double s) { return nanoseconds(s); }
+std::int64_t at(double s) {
+    return nanoseconds(s);
+}
 
 TEST(Counter, counts_from_the_first_reading) {
     Counter counter(nvml());
@@ -107,7 +113,8 @@ TEST(Counter, frozen_while_power_is_drawn_is_a_gap_until_it_moves) {
         EXPECT_TRUE(std::isnan(counter.update(at(t), 301'000, 300))) << t;
     }
     EXPECT_EQ(counter.events().frozen, 1U);
-    EXPECT_EQ(counter.update(at(60), 301'000 + 59 * 300'000, 300), 60 * 300);  // it catches up: nothing is lost
+    EXPECT_EQ(counter.update(at(60), 301'000 + 59 * 300'000, 300),
+              60 * 300);  // it catches up: nothing is lost
 }
 
 TEST(Counter, standing_still_without_power_is_not_frozen) {
@@ -152,10 +159,13 @@ TEST(Counter, stays_exact_over_a_week) {
 TEST(Counter, property_equals_the_energy_drawn_whatever_the_wraps_and_failures) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         std::mt19937_64 random(seed);
-        const std::uint64_t modulus = std::uniform_int_distribution<std::uint64_t>(50'000'000, 5'000'000'000)(random);
+        const std::uint64_t modulus =
+            std::uniform_int_distribution<std::uint64_t>(50'000'000, 5'000'000'000)(random);
         const double max_power_w = 500;
-        const double longest_s = static_cast<double>(modulus) / 1e6 / max_power_w;  // below it: at most one wrap
-        Counter counter({.modulus = modulus, .units_per_joule = 1e6, .max_power_w = max_power_w, .min_power_w = 0});
+        const double longest_s =
+            static_cast<double>(modulus) / 1e6 / max_power_w;  // below it: at most one wrap
+        Counter counter(
+            {.modulus = modulus, .units_per_joule = 1e6, .max_power_w = max_power_w, .min_power_w = 0});
         std::uniform_real_distribution<double> power(1, max_power_w);
         std::uniform_real_distribution<double> pace(0.001, 0.4 * longest_s);
         std::bernoulli_distribution fails(0.2);

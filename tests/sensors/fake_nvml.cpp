@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sensors/fake_nvml.h"
 
+#include <cmath>
 #include <cstdio>
 
 namespace joulemark::sensors {
@@ -10,7 +11,9 @@ using namespace nvml::api;
 
 int live_samples = 0;
 
-FakeGpu& gpu(Device device) { return *reinterpret_cast<FakeGpu*>(device); }
+FakeGpu& gpu(Device device) {
+    return *reinterpret_cast<FakeGpu*>(device);
+}
 
 Return copy(Return status, const std::string& text, char* out, unsigned size) {
     std::snprintf(out, size, "%s", text.c_str());
@@ -27,7 +30,9 @@ Return give(Return status, T* out, T value) {
 
 }  // namespace
 
-int live_gpm_samples() { return live_samples; }
+int live_gpm_samples() {
+    return live_samples;
+}
 
 Table fake_table() {
     Table table;
@@ -41,15 +46,21 @@ Table fake_table() {
         *current = *pending = gpu(d).mig ? 1 : 0;
         return success;
     };
-    table.memory = [](Device d, Memory* out) { return give(gpu(d).status("memory"), out, Memory{1000, 400, 600}); };
-    table.power_usage = [](Device d, unsigned* out) { return give(gpu(d).status("power"), out, gpu(d).power_mw); };
+    table.memory = [](Device d, Memory* out) {
+        return give(gpu(d).status("memory"), out, Memory{1000, 400, 600});
+    };
+    table.power_usage = [](Device d, unsigned* out) {
+        return give(gpu(d).status("power"), out, gpu(d).power_mw);
+    };
     table.total_energy = [](Device d, unsigned long long* out) {
         return give(gpu(d).status("energy"), out, gpu(d).energy_mj);
     };
     table.utilization = [](Device d, Utilization* out) {
         return give(gpu(d).status("utilization"), out, Utilization{97, 55});
     };
-    table.clock = [](Device, int kind, unsigned* out) { return give(success, out, kind == clock_sm ? 1980U : 3201U); };
+    table.clock = [](Device, int kind, unsigned* out) {
+        return give(success, out, kind == clock_sm ? 1980U : 3201U);
+    };
     table.temperature = [](Device, int, unsigned* out) { return give(success, out, 51U); };
     table.throttle_reasons = [](Device, unsigned long long* out) {
         return give(success, out, static_cast<unsigned long long>(reason_sw_power_cap));
@@ -63,7 +74,8 @@ Table fake_table() {
     table.field_values = [](Device d, int, FieldValue* value) {
         const bool instant = value->field_id == field_power_instant;
         if (value->scope_id != power_scope_gpu) {
-            value->status = value->scope_id == power_scope_memory ? gpu(d).status("memory power") : gpu(d).status("module");
+            value->status = value->scope_id == power_scope_memory ? gpu(d).status("memory power")
+                                                                  : gpu(d).status("module");
             value->value_type = type_unsigned;
             value->value.as_unsigned = value->scope_id == power_scope_memory ? 60'000 : 600'000;
             return success;
@@ -94,8 +106,10 @@ Table fake_table() {
     table.gpm_metrics_get = [](GpmMetricsGet* request) {
         for (unsigned i = 0; i < request->num_metrics; ++i) {
             GpmMetric& metric = request->metrics[i];
-            metric.status = metric.metric_id == gpm_sm_util || metric.metric_id == gpm_pcie_tx ? success : error_not_supported;
-            metric.value = (*reinterpret_cast<FakeGpu**>(request->sample2))->sm_util;
+            const double value = (*reinterpret_cast<FakeGpu**>(request->sample2))->sm_util;
+            const bool ratio = metric.metric_id == gpm_sm_util;
+            metric.status = ratio || metric.metric_id == gpm_pcie_tx ? success : error_not_supported;
+            metric.value = ratio || !std::isnan(value) ? value : 0;  // as the driver does: 0/0, but 0 bytes
         }
         return success;
     };

@@ -20,7 +20,7 @@ struct FakeGpu {
     unsigned instant_mw = 310'000;
     unsigned average_mw = 300'000;
     unsigned long long energy_mj = 1'000'000;
-    double sm_util = 42;
+    double sm_util = 42;  ///< NaN: the counters have not refreshed since the sample before
     bool gpm = true;
     std::map<std::string, nvml::api::Return> fails = {};  ///< call -> return code
 

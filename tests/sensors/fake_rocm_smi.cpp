@@ -11,8 +11,12 @@ extern "C" {
 
 FakeRocm fake_rocm;
 
-int rsmi_init(std::uint64_t) { return 0; }
-int rsmi_shut_down() { return 0; }
+int rsmi_init(std::uint64_t) {
+    return 0;
+}
+int rsmi_shut_down() {
+    return 0;
+}
 int rsmi_num_monitor_devices(std::uint32_t* count) {
     *count = fake_rocm.count;
     return 0;
@@ -33,7 +37,8 @@ int rsmi_dev_power_ave_get(std::uint32_t gpu, std::uint32_t, std::uint64_t* powe
     *power = fake_rocm.gpus[gpu].power_uw;
     return 0;
 }
-int rsmi_dev_energy_count_get(std::uint32_t gpu, std::uint64_t* counts, float* resolution, std::uint64_t* time) {
+int rsmi_dev_energy_count_get(std::uint32_t gpu, std::uint64_t* counts, float* resolution,
+                              std::uint64_t* time) {
     *counts = fake_rocm.gpus[gpu].counts;
     *resolution = 15.5F;
     *time = 1;

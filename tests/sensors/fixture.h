@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -20,7 +21,8 @@ class FixtureTree : public FileTree {
   public:
     /// An absolute path names a tree elsewhere.
     explicit FixtureTree(const std::filesystem::path& name, std::set<std::string> refused = {})
-        : FileTree(std::filesystem::path(JOULEMARK_FIXTURES) / "sysfs" / name), refused_(std::move(refused)) {}
+        : FileTree(std::filesystem::path(JOULEMARK_FIXTURES) / "sysfs" / name),
+          refused_(std::move(refused)) {}
 
     Opened open(const std::string& path) const override {
         return refused_.contains(path) ? Opened{files::Descriptor(), EACCES} : FileTree::open(path);
@@ -44,17 +46,27 @@ class WritableTree {
     WritableTree& operator=(const WritableTree&) = delete;
 
     FixtureTree tree() const { return FixtureTree(root_); }
-    void write(const std::string& path, const std::string& text) const { std::ofstream(root_ / path) << text << '\n'; }
+    void write(const std::string& path, const std::string& text) const {
+        std::ofstream(root_ / path) << text << '\n';
+    }
 
   private:
     std::filesystem::path root_;
 };
 
+/// The whole catalogue over a tree, as on a machine without GPU drivers, whatever this one has.
+inline Machine discover_without_gpus(const Options& options, const FileTree& files,
+                                     const Environment& environment = {}) {
+    setenv("JOULEMARK_NVML", "/nonexistent", 1);
+    return discover(options, files, environment);
+}
+
 /// What one backend finds in a tree.
 struct Found {
     Machine machine;
 
-    Found(Backend backend, const FileTree& files, const Options& options = {}, const Environment& environment = {}) {
+    Found(Backend backend, const FileTree& files, const Options& options = {},
+          const Environment& environment = {}) {
         machine.clock = std::make_shared<MonotonicClock>();
         Discovery discovery{options, files, environment, machine};
         backend(discovery);
@@ -69,7 +81,9 @@ struct Found {
         return nullptr;
     }
     /// "used" | "available" | "unavailable", or "" without a report.
-    std::string status(const std::string& name) const { return report(name) == nullptr ? "" : report(name)->status; }
+    std::string status(const std::string& name) const {
+        return report(name) == nullptr ? "" : report(name)->status;
+    }
 
     Source& source(const std::string& device) const {
         for (const auto& source : machine.sources) {

@@ -96,7 +96,8 @@ TEST(CpuEstimate, never_without_being_asked) {
 
 TEST(CpuEstimate, is_labelled_and_says_how) {
     const WritableTree tree("amd_epyc");
-    const Found found(discover_cpu_estimate, tree.tree(), {.root = "/", .estimate_cpu = true, .all_devices = false});
+    const Found found(discover_cpu_estimate, tree.tree(),
+                      {.root = "/", .estimate_cpu = true, .all_devices = false});
     EXPECT_EQ(found.source("cpu").info().method, "estimated");
     EXPECT_THAT(found.report("cpu-estimate cpu")->reason, HasSubstr("2 x 225 W"));
     tree.write("proc/stat", "cpu  1050 0 500 8050 500 0 0 0 0 0");  // half busy
@@ -105,9 +106,12 @@ TEST(CpuEstimate, is_labelled_and_says_how) {
 
 TEST(CpuEstimate, takes_a_given_rated_power_and_refuses_nonsense) {
     const Options options{.root = "/", .estimate_cpu = true, .all_devices = false};
-    const Found found(discover_cpu_estimate, FixtureTree("virtual_machine"), options, {{"JOULEMARK_CPU_RATED_W", "100"}});
+    const Found found(discover_cpu_estimate, FixtureTree("virtual_machine"), options,
+                      {{"JOULEMARK_CPU_RATED_W", "100"}});
     EXPECT_THAT(found.sources(), ElementsAre("cpu"));
-    EXPECT_THROW(Found(discover_cpu_estimate, FixtureTree("amd_epyc"), options, {{"JOULEMARK_CPU_RATED_W", "much"}}), Error);
+    EXPECT_THROW(
+        Found(discover_cpu_estimate, FixtureTree("amd_epyc"), options, {{"JOULEMARK_CPU_RATED_W", "much"}}),
+        Error);
 }
 
 TEST(CpuEstimate, does_not_bill_a_guest_for_its_host) {
@@ -128,15 +132,17 @@ TEST(CpuEstimate, relative_power_follows_its_source) {
 
 TEST(Catalog, readable_rapl_is_never_ignored_for_an_estimate) {
     const Options options{.root = "/", .estimate_cpu = true, .all_devices = false};
-    const Machine machine = discover(options, FixtureTree("intel_2_sockets"), {});
-    EXPECT_THAT(machine.sources, testing::Each(testing::Pointee(testing::Property(
-                                     &Source::info, testing::Field(&SourceInfo::method, testing::Ne("estimated"))))));
+    const Machine machine = discover_without_gpus(options, FixtureTree("intel_2_sockets"));
+    EXPECT_THAT(machine.sources,
+                testing::Each(testing::Pointee(testing::Property(
+                    &Source::info, testing::Field(&SourceInfo::method, testing::Ne("estimated"))))));
 }
 
 TEST(Catalog, machine_without_sensors_has_reasons_and_no_source) {
-    const Machine machine = discover({}, FixtureTree("nothing"), {});
+    const Machine machine = discover_without_gpus({}, FixtureTree("nothing"));
     EXPECT_THAT(machine.sources, IsEmpty());
-    EXPECT_THAT(machine.reports, testing::Each(testing::Field(&SensorReport::reason, testing::Not(IsEmpty()))));
+    EXPECT_THAT(machine.reports,
+                testing::Each(testing::Field(&SensorReport::reason, testing::Not(IsEmpty()))));
     EXPECT_FALSE(machine.simulated);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sensors that few machines have: perf events, hwmon, ACPI meters, Cray's counters, network and disk.
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include "sensors/fixture.h"
 #include "sensors/ipmi.h"
@@ -105,7 +104,8 @@ int refused_perf(std::uint32_t, std::uint64_t, int) {
 
 TEST(PerfRapl, gives_packages_and_dram_where_powercap_is_closed) {
     perf_files.clear();
-    const Found found([](Discovery& discovery) { add_perf_rapl(discovery, fake_perf); }, FixtureTree("perf_power"));
+    const Found found([](Discovery& discovery) { add_perf_rapl(discovery, fake_perf); },
+                      FixtureTree("perf_power"));
     EXPECT_THAT(found.sources(), ElementsAre("cpu0", "cpu1", "dram0", "dram1"));
     EXPECT_THAT(read(found.source("cpu0")), ElementsAre(0));
     const std::uint64_t later = (std::uint64_t{1} << 32) + (std::uint64_t{1} << 33);  // 2 J at 2^-32 J
@@ -116,7 +116,8 @@ TEST(PerfRapl, gives_packages_and_dram_where_powercap_is_closed) {
 }
 
 TEST(PerfRapl, refusal_names_the_setting) {
-    const Found found([](Discovery& discovery) { add_perf_rapl(discovery, refused_perf); }, FixtureTree("perf_power"));
+    const Found found([](Discovery& discovery) { add_perf_rapl(discovery, refused_perf); },
+                      FixtureTree("perf_power"));
     EXPECT_THAT(found.sources(), IsEmpty());
     EXPECT_THAT(found.report("perf cpu0")->reason, HasSubstr("Permission denied"));
     EXPECT_THAT(found.report("perf cpu0")->remedy, HasSubstr("perf_event_paranoid"));
@@ -156,14 +157,17 @@ TEST(Disk, real_disks_are_counted_and_mappers_are_not) {
     const WritableTree tree("acpi_node_meter");
     const Found found(discover_disk, tree.tree());
     EXPECT_THAT(read(found.source("node")), ElementsAre(0));
-    tree.write("sys/block/nvme0n1/stat", "     200        0     2050       10       50        0     4096       20");
-    tree.write("sys/block/dm-0/stat", "     200        0     9050       10       50        0     4096       20");
+    tree.write("sys/block/nvme0n1/stat",
+               "     200        0     2050       10       50        0     4096       20");
+    tree.write("sys/block/dm-0/stat",
+               "     200        0     9050       10       50        0     4096       20");
     EXPECT_THAT(read(found.source("node")), ElementsAre(1024));
     EXPECT_THAT(found.report("disk node")->reason, HasSubstr("nvme0n1"));
 }
 
 TEST(Ipmi, power_is_the_present_one_of_the_four) {
-    std::vector<std::uint8_t> answer{0, 0xdc, 0x39, 0x05, 1, 0, 0xff, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40};
+    std::vector<std::uint8_t> answer{0, 0xdc, 0x39, 0x05, 1, 0, 0xff, 0xff, 2,   0,
+                                     0, 0,    0,    0,    0, 0, 0,    0,    0x40};
     EXPECT_EQ(dcmi_power_w(answer), 1337);
     answer[18] = 0;  // not measuring
     EXPECT_EQ(dcmi_power_w(answer), std::nullopt);
@@ -180,7 +184,9 @@ TEST(Ipmi, without_a_controller_says_what_to_load) {
     EXPECT_THAT(found.report("ipmi node")->remedy, HasSubstr("modprobe"));
 }
 
-TEST(Disk, none_is_reported) { EXPECT_EQ(Found(discover_disk, FixtureTree("nothing")).status("disk node"), "unavailable"); }
+TEST(Disk, none_is_reported) {
+    EXPECT_EQ(Found(discover_disk, FixtureTree("nothing")).status("disk node"), "unavailable");
+}
 
 }  // namespace
 }  // namespace joulemark::sensors

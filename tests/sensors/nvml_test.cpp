@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sensors/nvml_backend.h"
-
 #include <algorithm>
 
 #include <gmock/gmock.h>
 
 #include "sensors/fake_nvml.h"
 #include "sensors/fixture.h"
+#include "sensors/nvml_backend.h"
 
 namespace joulemark::sensors {
 namespace {
@@ -148,11 +147,13 @@ TEST(Nvml, no_energy_counter_means_integrating_power_and_says_so) {
 }
 
 TEST(Nvml, one_lost_gpu_costs_only_itself) {
-    Nvml nvml{.gpus = {{.uuid = "GPU-0"}, {.uuid = "GPU-2"}}, .lost = {{1, nvml::explain(api::error_gpu_is_lost)}}};
+    Nvml nvml{.gpus = {{.uuid = "GPU-0"}, {.uuid = "GPU-2"}},
+              .lost = {{1, nvml::explain(api::error_gpu_is_lost)}}};
     nvml.discover();
     EXPECT_THAT(nvml.devices(), ElementsAre("gpu0", "gpu2"));
     EXPECT_EQ(nvml.machine.gpus_on_node, 3U);
-    EXPECT_THAT(nvml.machine.warnings, ElementsAre(HasSubstr("gpu1 is left out: the GPU has fallen off the bus")));
+    EXPECT_THAT(nvml.machine.warnings,
+                ElementsAre(HasSubstr("gpu1 is left out: the GPU has fallen off the bus")));
     EXPECT_EQ(nvml.report("nvml gpu1", "energy").status, "unavailable");
 }
 
@@ -165,7 +166,8 @@ TEST(Nvml, indices_behind_a_lost_gpu_keep_their_meaning) {
 }
 
 TEST(Nvml, gpus_of_other_jobs_are_not_metered) {
-    Nvml nvml{.gpus = {{.uuid = "GPU-0"}, {.uuid = "GPU-1"}}, .environment = {{"CUDA_VISIBLE_DEVICES", "GPU-1"}}};
+    Nvml nvml{.gpus = {{.uuid = "GPU-0"}, {.uuid = "GPU-1"}},
+              .environment = {{"CUDA_VISIBLE_DEVICES", "GPU-1"}}};
     nvml.discover();
     EXPECT_THAT(nvml.devices(), ElementsAre("gpu1"));
     EXPECT_EQ(nvml.machine.gpus_on_node, 2U);
@@ -229,6 +231,15 @@ TEST(Nvml, performance_metrics_come_in_si_units_and_unsupported_ones_are_reporte
                 ElementsAre(Metric::gpu_sm_util_pct, Metric::gpu_pcie_tx_bytes_per_s));
     EXPECT_EQ(nvml.value("nvml.gpm", Metric::gpu_pcie_tx_bytes_per_s), 42.0 * 1024 * 1024);
     EXPECT_EQ(nvml.report("nvml.gpm gpu0", "nvlink tx").status, "unavailable");
+}
+
+TEST(Nvml, performance_counters_that_have_not_refreshed_are_a_gap_and_no_zero) {
+    Nvml nvml{.gpus = {{}}};
+    nvml.discover();
+    nvml.gpus[0].sm_util = std::nan("");
+    EXPECT_THAT(read(nvml.source("nvml.gpm")), ElementsAre(IsNan(), IsNan()));
+    nvml.gpus[0].sm_util = 7;
+    EXPECT_EQ(nvml.value("nvml.gpm", Metric::gpu_sm_util_pct), 7);
 }
 
 TEST(Nvml, memory_power_is_told_apart_and_module_power_only_where_there_is_a_module) {

@@ -55,8 +55,20 @@ Machine machine_with(double period_s) {
     Machine machine;
     machine.clock = std::make_shared<SteppedClock>();
     machine.sources.push_back(std::make_unique<SteadySource>(*machine.clock, period_s));
-    machine.reports.push_back({.name = "steady cpu", .quantity = "energy", .scope = "", .method = "", .unit = "", .status = "used", .reason = ""});
-    machine.reports.push_back({.name = "steady cpu", .quantity = "power", .scope = "", .method = "", .unit = "", .status = "used", .reason = ""});
+    machine.reports.push_back({.name = "steady cpu",
+                               .quantity = "energy",
+                               .scope = "",
+                               .method = "",
+                               .unit = "",
+                               .status = "used",
+                               .reason = ""});
+    machine.reports.push_back({.name = "steady cpu",
+                               .quantity = "power",
+                               .scope = "",
+                               .method = "",
+                               .unit = "",
+                               .status = "used",
+                               .reason = ""});
     return machine;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joulemark's declarations of ROCm SMI against AMD's own header: constants, and the size of every argument.
-#include <rocm_smi/rocm_smi.h>
-
 #include <gtest/gtest.h>
+#include <rocm_smi/rocm_smi.h>
 
 #include "vendor/rocm_smi_api.h"
 
@@ -23,7 +22,8 @@ constexpr bool same_argument() {
 }
 template <typename R1, typename... A, typename R2, typename... B>
 struct Same<R1(A...), R2(B...)>
-    : std::bool_constant<sizeof(R1) == sizeof(R2) && sizeof...(A) == sizeof...(B) && (same_argument<A, B>() && ...)> {};
+    : std::bool_constant<sizeof(R1) == sizeof(R2) && sizeof...(A) == sizeof...(B) &&
+                         (same_argument<A, B>() && ...)> {};
 
 #define JOULEMARK_HEADER(symbol, ...) static_assert(Same<__VA_ARGS__, decltype(symbol)>::value, #symbol)
 using api::Status;
@@ -36,7 +36,8 @@ JOULEMARK_HEADER(rsmi_dev_pci_id_get, Status(std::uint32_t, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_power_ave_get, Status(std::uint32_t, std::uint32_t, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_energy_count_get, Status(std::uint32_t, std::uint64_t*, float*, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_power_cap_get, Status(std::uint32_t, std::uint32_t, std::uint64_t*));
-JOULEMARK_HEADER(rsmi_dev_power_cap_range_get, Status(std::uint32_t, std::uint32_t, std::uint64_t*, std::uint64_t*));
+JOULEMARK_HEADER(rsmi_dev_power_cap_range_get,
+                 Status(std::uint32_t, std::uint32_t, std::uint64_t*, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_memory_total_get, Status(std::uint32_t, int, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_memory_usage_get, Status(std::uint32_t, int, std::uint64_t*));
 JOULEMARK_HEADER(rsmi_dev_memory_busy_percent_get, Status(std::uint32_t, std::uint32_t*));

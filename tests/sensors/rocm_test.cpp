@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
 #include <cstdlib>
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include "sensors/fake_rocm_smi.h"
@@ -57,8 +56,8 @@ TEST_F(Rocm, gives_metrics_in_si_units_and_the_accumulator_in_joules) {
     EXPECT_EQ(device.pci_bus_id, "0000:c2:00.0");
     EXPECT_EQ(device.power_limit_max_w, 560);
     Source& quick = source(found, "rocm", "gpu1");
-    EXPECT_THAT(quick.info().metrics, ElementsAre(Metric::gpu_power_w, Metric::gpu_busy_pct, Metric::gpu_memory_used_bytes,
-                                                  Metric::gpu_temperature_c));
+    EXPECT_THAT(quick.info().metrics, ElementsAre(Metric::gpu_power_w, Metric::gpu_busy_pct,
+                                                  Metric::gpu_memory_used_bytes, Metric::gpu_temperature_c));
     EXPECT_THAT(read(quick), ElementsAre(500, 90, 32000, 61));
     Source& energy = source(found, "rocm.energy", "gpu1");
     EXPECT_THAT(read(energy), ElementsAre(0));
@@ -71,13 +70,15 @@ TEST_F(Rocm, one_die_reports_the_card_and_the_other_is_not_a_zero) {
     const Found found = discover();
     EXPECT_THROW(source(found, "rocm.energy", "gpu1"), std::runtime_error);
     EXPECT_THAT(found.report("rocm.energy gpu1")->reason, HasSubstr("other die"));
-    EXPECT_THAT(source(found, "rocm", "gpu1").info().metrics, testing::Not(testing::Contains(Metric::gpu_power_w)));
+    EXPECT_THAT(source(found, "rocm", "gpu1").info().metrics,
+                testing::Not(testing::Contains(Metric::gpu_power_w)));
     EXPECT_NO_THROW(source(found, "rocm.energy", "gpu0"));
 }
 
 TEST_F(Rocm, unsupported_metrics_are_reported_and_failing_reads_are_gaps) {
     const Found found = discover();
-    EXPECT_EQ(found.status("rocm gpu0"), "unavailable");  // power limit and memory controller: no such function
+    EXPECT_EQ(found.status("rocm gpu0"),
+              "unavailable");  // power limit and memory controller: no such function
     fake_->gpus[0].busy_status = 5;
     EXPECT_THAT(read(source(found, "rocm", "gpu0")), ElementsAre(500, testing::IsNan(), 32000, 61));
 }

@@ -20,8 +20,12 @@ std::vector<GpuIdentity> four() {
     };
 }
 
-Visibility nvidia(const Environment& environment) { return visible_nvidia_gpus(environment, four()); }
-Visibility cuda(const std::string& list) { return nvidia({{"CUDA_VISIBLE_DEVICES", list}}); }
+Visibility nvidia(const Environment& environment) {
+    return visible_nvidia_gpus(environment, four());
+}
+Visibility cuda(const std::string& list) {
+    return nvidia({{"CUDA_VISIBLE_DEVICES", list}});
+}
 
 TEST(VisibleDevices, without_any_variable_all) {
     const Visibility visible = nvidia({});
@@ -62,7 +66,9 @@ TEST(VisibleDevices, cuda_invalid_entry_ends_the_list) {
     EXPECT_THAT(cuda("0,,2").indices, ElementsAre(0));
 }
 
-TEST(VisibleDevices, cuda_the_same_gpu_twice_counts_once) { EXPECT_THAT(cuda("1,1").indices, ElementsAre(1)); }
+TEST(VisibleDevices, cuda_the_same_gpu_twice_counts_once) {
+    EXPECT_THAT(cuda("1,1").indices, ElementsAre(1));
+}
 
 TEST(VisibleDevices, cuda_uuid_and_short_uuid) {
     EXPECT_THAT(cuda("GPU-bbbb3333-2").indices, ElementsAre(2));
@@ -99,7 +105,8 @@ TEST(VisibleDevices, cuda_indices_of_mixed_gpus_state_the_assumption) {
     EXPECT_THAT(visible_nvidia_gpus({{"CUDA_VISIBLE_DEVICES", "1"}}, gpus).warnings,
                 ElementsAre(HasSubstr("CUDA_DEVICE_ORDER=PCI_BUS_ID")));
     EXPECT_THAT(
-        visible_nvidia_gpus({{"CUDA_VISIBLE_DEVICES", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}}, gpus).warnings,
+        visible_nvidia_gpus({{"CUDA_VISIBLE_DEVICES", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}}, gpus)
+            .warnings,
         IsEmpty());
     EXPECT_THAT(visible_nvidia_gpus({{"CUDA_VISIBLE_DEVICES", "GPU-aaaa1"}}, gpus).warnings, IsEmpty());
 }
@@ -125,7 +132,8 @@ TEST(VisibleDevices, cuda_decides_before_slurm_for_one_rank) {
 }
 
 TEST(VisibleDevices, of_several_ranks_the_job_decides_and_not_one_ranks_share) {
-    const Environment rank{{"SLURM_JOB_GPUS", "0-3"}, {"CUDA_VISIBLE_DEVICES", "1"}, {"SLURM_NTASKS_PER_NODE", "4"}};
+    const Environment rank{
+        {"SLURM_JOB_GPUS", "0-3"}, {"CUDA_VISIBLE_DEVICES", "1"}, {"SLURM_NTASKS_PER_NODE", "4"}};
     EXPECT_THAT(nvidia(rank).indices, ElementsAre(0, 1, 2, 3));
 }
 
@@ -153,13 +161,15 @@ TEST(VisibleDevices, amd_hip_counts_among_what_rocr_leaves) {
 
 TEST(VisibleDevices, amd_honours_cuda_only_without_hip) {
     EXPECT_THAT(visible_amd_gpus({{"CUDA_VISIBLE_DEVICES", "1"}}, four()).indices, ElementsAre(1));
-    EXPECT_THAT(visible_amd_gpus({{"CUDA_VISIBLE_DEVICES", "1"}, {"HIP_VISIBLE_DEVICES", "2"}}, four()).indices,
-                ElementsAre(2));
+    EXPECT_THAT(
+        visible_amd_gpus({{"CUDA_VISIBLE_DEVICES", "1"}, {"HIP_VISIBLE_DEVICES", "2"}}, four()).indices,
+        ElementsAre(2));
     EXPECT_THAT(visible_amd_gpus({}, four()).indices, ElementsAre(0, 1, 2, 3));
 }
 
 TEST(VisibleDevices, nvidia_ignores_variables_of_amd) {
-    EXPECT_THAT(nvidia({{"ROCR_VISIBLE_DEVICES", "0"}, {"HIP_VISIBLE_DEVICES", ""}}).indices, ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(nvidia({{"ROCR_VISIBLE_DEVICES", "0"}, {"HIP_VISIBLE_DEVICES", ""}}).indices,
+                ElementsAre(0, 1, 2, 3));
 }
 
 TEST(VisibleDevices, ranks_on_node_reads_every_launcher) {

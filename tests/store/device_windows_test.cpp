@@ -27,6 +27,14 @@ DeviceFacts v100() {
             .period_s = 1};
 }
 
+DeviceFacts cpu(const char* id, SourceFacts source) {
+    DeviceFacts facts;
+    facts.id = id;
+    facts.component = "cpu";
+    facts.sources.push_back(std::move(source));
+    return facts;
+}
+
 struct Fixture {
     Edges edges;
     DeviceWindows windows;
@@ -139,11 +147,11 @@ TEST(DeviceWindows, AWindowWithoutSamplesTakesThePowerAroundIt) {
 }
 
 TEST(DeviceWindows, ACounterAloneGivesPowerAndCoverage) {
-    Fixture cpu({0, 2 * s}, {.id = "cpu0", .component = "cpu", .sources = {{.metrics = {cpu_energy_j}}}});
+    Fixture processor({0, 2 * s}, cpu("cpu0", {.metrics = {cpu_energy_j}}));
     for (int t = 0; t <= 2; ++t) {
-        cpu.put(t * s, {cpu_energy_j, cpu_process_s}, {50.0 * t, 3.0 * t});
+        processor.put(t * s, {cpu_energy_j, cpu_process_s}, {50.0 * t, 3.0 * t});
     }
-    const DeviceMetrics m = cpu.over(0, 2 * s);
+    const DeviceMetrics m = processor.over(0, 2 * s);
     EXPECT_EQ(m.energy_j, 100);
     EXPECT_EQ(m.mean_power_w, 50);
     EXPECT_EQ(m.covered_s, 2);
@@ -152,12 +160,10 @@ TEST(DeviceWindows, ACounterAloneGivesPowerAndCoverage) {
 }
 
 TEST(DeviceWindows, AnEstimateIsCalledOne) {
-    Fixture cpu(
-        {0, s},
-        {.id = "cpu", .component = "cpu", .sources = {{.metrics = {cpu_power_w}, .estimated = true}}});
-    cpu.put(0, cpu_power_w, 60);
-    cpu.put(s, cpu_power_w, 60);
-    EXPECT_EQ(cpu.over(0, s).energy_method, "estimated");
+    Fixture processor({0, s}, cpu("cpu", {.metrics = {cpu_power_w}, .estimated = true}));
+    processor.put(0, cpu_power_w, 60);
+    processor.put(s, cpu_power_w, 60);
+    EXPECT_EQ(processor.over(0, s).energy_method, "estimated");
 }
 
 TEST(DeviceWindows, ThrottlingCountsLimitsOfPowerAndHeatOnly) {

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 namespace joulemark::train {
@@ -21,7 +20,8 @@ class ThreadBackend final : public c10d::Backend {
   public:
     ThreadBackend(int rank, Meeting& meeting) : Backend(rank, 2), meeting_(meeting) {}
     const std::string getBackendName() const override { return "threads"; }
-    c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions&) override {
+    c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                             const c10d::AllreduceOptions&) override {
         auto& mine = meeting_.brought[static_cast<std::size_t>(rank_)];
         mine.clear();
         for (const at::Tensor& tensor : tensors) {
@@ -61,7 +61,8 @@ Results pass(BatchNorm2d norm, const torch::Tensor& input, const torch::Tensor& 
     torch::Tensor x = input.detach().clone().requires_grad_();
     const torch::Tensor y = norm(x);
     (y * slope).sum().backward();
-    return {y.detach(), x.grad(), norm->weight.grad(), norm->bias.grad(), norm->running_mean, norm->running_var};
+    return {y.detach(),        x.grad(),           norm->weight.grad(),
+            norm->bias.grad(), norm->running_mean, norm->running_var};
 }
 
 TEST(SyncBatchNorm, TwoRanksWithUnequalPartsComputeWhatOneDoes) {
@@ -83,14 +84,17 @@ TEST(SyncBatchNorm, TwoRanksWithUnequalPartsComputeWhatOneDoes) {
     run(0);
     other.join();
 
-    const auto close = [](const torch::Tensor& a, const torch::Tensor& b) { return torch::allclose(a, b, 1e-4, 1e-5); };
+    const auto close = [](const torch::Tensor& a, const torch::Tensor& b) {
+        return torch::allclose(a, b, 1e-4, 1e-5);
+    };
     EXPECT_TRUE(close(torch::cat({parts[0].y, parts[1].y}), whole.y));
     EXPECT_TRUE(close(torch::cat({parts[0].dx, parts[1].dx}), whole.dx));
     EXPECT_TRUE(close(parts[0].dw + parts[1].dw, whole.dw));
     EXPECT_TRUE(close(parts[0].db + parts[1].db, whole.db));
     EXPECT_TRUE(close(parts[0].running_mean, whole.running_mean));
     EXPECT_TRUE(close(parts[1].running_var, whole.running_var));
-    EXPECT_FALSE(close(pass(BatchNorm2d(3, nullptr), x.slice(0, 0, 3), slope.slice(0, 0, 3)).y, whole.y.slice(0, 0, 3)));
+    EXPECT_FALSE(close(pass(BatchNorm2d(3, nullptr), x.slice(0, 0, 3), slope.slice(0, 0, 3)).y,
+                       whole.y.slice(0, 0, 3)));
 }
 
 TEST(BatchNorm, UsesRunningStatisticsInEvaluation) {
@@ -99,7 +103,9 @@ TEST(BatchNorm, UsesRunningStatisticsInEvaluation) {
     norm(x);
     norm->eval();
     const torch::Tensor mean = norm->running_mean.clone();
-    EXPECT_TRUE(torch::allclose(norm(x), (x - mean.view({1, 2, 1, 1})) / (norm->running_var.view({1, 2, 1, 1}) + 1e-5).sqrt(), 1e-4, 1e-5));
+    EXPECT_TRUE(torch::allclose(
+        norm(x), (x - mean.view({1, 2, 1, 1})) / (norm->running_var.view({1, 2, 1, 1}) + 1e-5).sqrt(), 1e-4,
+        1e-5));
     EXPECT_TRUE(mean.equal(norm->running_mean));
     EXPECT_EQ(norm->num_batches_tracked.item<std::int64_t>(), 1);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks with half the batch train as one rank does - and this test notices when gradients are not reduced, or summed."""
+"""Two ranks with half the batch train as one does; a missing or a summing reduction would be noticed."""
 
 import array
 import json
@@ -15,9 +15,35 @@ import unittest
 PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--quiet"]
 # fp32, a small rate, residual branches that start at zero, synchronised batch norm: what is left is rounding.
-RUN = ["resnet50", "--device", "cpu", "--threads", "1", "--samples", "160", "--classes", "10", "--image-size", "32", "--global-batch", "8",
-       "--epochs", "1", "--set", "width=8", "--set", "blocks=1,1,1,1", "--set", "zero_init_residual=true", "--sync-bn", "--lr", "1e-3",
-       "--lr-scaling", "none", "--quiet"]
+RUN = [
+    "resnet50",
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+    "--samples",
+    "160",
+    "--classes",
+    "10",
+    "--image-size",
+    "32",
+    "--global-batch",
+    "8",
+    "--epochs",
+    "1",
+    "--set",
+    "width=8",
+    "--set",
+    "blocks=1,1,1,1",
+    "--set",
+    "zero_init_residual=true",
+    "--sync-bn",
+    "--lr",
+    "1e-3",
+    "--lr-scaling",
+    "none",
+    "--quiet",
+]
 
 
 def gradients(path):
@@ -50,8 +76,21 @@ class DataParallel(unittest.TestCase):
         gradients_file = pathlib.Path(cls.folder.name) / f"gradients-{ranks}-{reduction}"
         losses_file = pathlib.Path(cls.folder.name) / f"losses-{ranks}-{reduction}"
         launcher = [*MPIRUN, "-n", str(ranks)] if ranks > 1 else []
-        subprocess.run([*launcher, PROGRAM, *RUN, "--reduction", reduction, "--dump-gradients", str(gradients_file), "--log-losses",
-                        str(losses_file)], check=True, timeout=120)
+        subprocess.run(
+            [
+                *launcher,
+                PROGRAM,
+                *RUN,
+                "--reduction",
+                reduction,
+                "--dump-gradients",
+                str(gradients_file),
+                "--log-losses",
+                str(losses_file),
+            ],
+            check=True,
+            timeout=120,
+        )
         return gradients(gradients_file), [float(line) for line in losses_file.read_text().split()]
 
     def differences(self, reduction):
@@ -82,8 +121,10 @@ class Failures(unittest.TestCase):
         return subprocess.run([*launcher, PROGRAM, *words], capture_output=True, text=True, timeout=60)
 
     def test_a_mistake_is_said_once_by_all_ranks_together(self):
-        for words, sentence in ((["resnet50", "--global-batch", "9"], "cannot be divided among 2 ranks"),
-                                (["resnet50", "--dataset", "/none"], "no image folder")):
+        for words, sentence in (
+            (["resnet50", "--global-batch", "9"], "cannot be divided among 2 ranks"),
+            (["resnet50", "--dataset", "/none"], "no image folder"),
+        ):
             result = self.refused(*words)
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertEqual(result.stderr.count("joulemark-train: rank 0: "), 1, result.stderr)
@@ -106,8 +147,26 @@ class Failures(unittest.TestCase):
                 os.mkdir(os.path.join(folder, name))
                 pathlib.Path(folder, name, "x.jpg").write_text("no image")
             tiny = ["resnet50", "--local-batch", "1", "--image-size", "32", "--set", "width=4"]
-            command = [*MPIRUN, "-n", "1", PROGRAM, *tiny, "--samples", "1000", "--classes", "2", ":", "-n", "1", PROGRAM, *tiny, "--dataset",
-                       folder, "--epochs", "1"]
+            command = [
+                *MPIRUN,
+                "-n",
+                "1",
+                PROGRAM,
+                *tiny,
+                "--samples",
+                "1000",
+                "--classes",
+                "2",
+                ":",
+                "-n",
+                "1",
+                PROGRAM,
+                *tiny,
+                "--dataset",
+                folder,
+                "--epochs",
+                "1",
+            ]
             result = subprocess.run(command, capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn("rank 1: none of the 2 samples", result.stderr)
@@ -116,9 +175,22 @@ class Failures(unittest.TestCase):
         with socket.socket() as probe:
             probe.bind(("localhost", 0))
             port = probe.getsockname()[1]
-        common = {**os.environ, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
-        ranks = [subprocess.Popen([PROGRAM, "resnet50", "--device", "cpu"], env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                  stderr=subprocess.PIPE, text=True) for rank in range(2)]
+        common = {
+            **os.environ,
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "2",
+            "MASTER_ADDR": "localhost",
+            "MASTER_PORT": str(port),
+        }
+        ranks = [
+            subprocess.Popen(
+                [PROGRAM, "resnet50", "--device", "cpu"],
+                env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(2)
+        ]
         outputs = [rank.communicate(timeout=60)[1] for rank in ranks]
         self.assertEqual([rank.returncode for rank in ranks], [3, 3], outputs)
         self.assertIn("start them with mpirun or srun", outputs[0])

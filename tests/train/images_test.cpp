@@ -14,7 +14,10 @@ namespace {
 
 class ImageFolderTest : public testing::Test {
   protected:
-    ImageFolderTest() { make_images({.folder = folder_.path(), .classes = 3, .per_class = 5, .validation_per_class = 2, .size = 48}); }
+    ImageFolderTest() {
+        make_images(
+            {.folder = folder_.path(), .classes = 3, .per_class = 5, .validation_per_class = 2, .size = 48});
+    }
     FolderImages open(Split split, std::uint64_t seed = 1) const {
         return {ImageFiles(folder_.path() / (split == Split::training ? "train" : "val")), 32, seed, split};
     }
@@ -65,7 +68,8 @@ TEST(MakeImages, WritesTheSameFilesForTheSameSeed) {
     const TemporaryFolder first;
     const TemporaryFolder second;
     for (const auto* folder : {&first, &second}) {
-        make_images({.folder = folder->path(), .classes = 2, .per_class = 2, .validation_per_class = 1, .size = 16});
+        make_images(
+            {.folder = folder->path(), .classes = 2, .per_class = 2, .validation_per_class = 1, .size = 16});
     }
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(first.path())) {

@@ -57,7 +57,8 @@ double mean_difference(const Box& box, int target) {
 
 TEST(DecodeJpeg, GivesTheAskedForRectangle) {
     // Rectangles at edges, inside, off the block grid; with and without reduction by the inverse DCT.
-    for (const Box box : {Box{0, 0, width, height}, Box{17, 33, 60, 50}, Box{100, 90, 103, 61}, Box{202, 150, 1, 1}, Box{0, 149, 203, 2}}) {
+    for (const Box box : {Box{0, 0, width, height}, Box{17, 33, 60, 50}, Box{100, 90, 103, 61},
+                          Box{202, 150, 1, 1}, Box{0, 149, 203, 2}}) {
         for (const int target : {8, 32, 64, 300}) {
             EXPECT_LT(mean_difference(box, target), 3.0) << box.x << ' ' << box.y << " to " << target;
         }
@@ -71,7 +72,7 @@ TEST(DecodeJpeg, DecodesNoMoreThanNeeded) {
     ASSERT_TRUE(whole && part && reduced);
     EXPECT_EQ(whole->view.width, width);
     EXPECT_EQ(part->view.height, 30);
-    EXPECT_LE(part->view.width, 40 + 32);  // whole blocks at both sides
+    EXPECT_LE(part->view.width, 40 + 32);             // whole blocks at both sides
     EXPECT_EQ(reduced->view.width, (width + 3) / 4);  // 1/4 leaves 51 x 38, 1/8 would be under 32
 }
 
@@ -83,7 +84,8 @@ TEST(DecodeJpeg, RefusesWhatIsCutDamagedOrNoJpeg) {
         return decoded ? std::string() : decoded.failure().reason;
     };
     // Cut behind the part that is needed: still refused.
-    EXPECT_NE(fails({good.begin(), good.begin() + std::ptrdiff_t(good.size() * 9 / 10)}).find("ends before"), std::string::npos);
+    EXPECT_NE(fails({good.begin(), good.begin() + std::ptrdiff_t(good.size() * 9 / 10)}).find("ends before"),
+              std::string::npos);
     EXPECT_FALSE(fails({good.begin(), good.begin() + 100}).empty());
     EXPECT_FALSE(fails({}).empty());
     EXPECT_FALSE(fails({'G', 'I', 'F', '8', '9', 'a', 0, 0, 0, 0}).empty());
@@ -97,7 +99,12 @@ TEST(DecodeJpeg, SurvivesAnyDamage) {
         for (int damage = 0; damage < 20; ++damage) {
             file[random.below(file.size())] = static_cast<std::uint8_t>(random.below(256));
         }
-        const auto decoded = decode_jpeg(file, [](int w, int h) { return Box{0, 0, double(w), double(h)}; }, 64, 64);
+        const auto decoded = decode_jpeg(
+            file,
+            [](int w, int h) {
+                return Box{0, 0, double(w), double(h)};
+            },
+            64, 64);
         if (!decoded) {
             ASSERT_FALSE(decoded.failure().reason.empty());
         }

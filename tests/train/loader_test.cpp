@@ -14,7 +14,8 @@ namespace {
 /// Sample i is the number i (and the epoch); reading takes a varying time; chosen ones cannot be read.
 class Numbers final : public Dataset {
   public:
-    explicit Numbers(std::uint32_t size, std::set<std::uint32_t> bad = {}) : size_(size), bad_(std::move(bad)) {}
+    explicit Numbers(std::uint32_t size, std::set<std::uint32_t> bad = {})
+        : size_(size), bad_(std::move(bad)) {}
     std::uint32_t size() const override { return size_; }
     Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const override {
         std::this_thread::sleep_for(std::chrono::microseconds(index * 7919 % 500));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/marks.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "temporary_folder.h"
 
@@ -29,7 +28,8 @@ class Receiver {
     nlohmann::json next() {
         char text[65536];
         const auto length = recv(socket_.get(), text, sizeof text, MSG_DONTWAIT);
-        return length < 0 ? nlohmann::json() : nlohmann::json::parse(std::string(text, static_cast<std::size_t>(length)));
+        return length < 0 ? nlohmann::json()
+                          : nlohmann::json::parse(std::string(text, static_cast<std::size_t>(length)));
     }
     void close() { socket_.reset(); }
 
@@ -49,8 +49,10 @@ TEST(Marks, SendsTheMessagesOfTheProtocol) {
     counts.quality = Quality{"top1_error", 0.25, "lower"};
     marks.end("epoch", 2, 456, counts);
     marks.config({{"local_batch", 16}});
-    EXPECT_EQ(meter.next(), nlohmann::json::parse(R"({"event":"begin","name":"epoch","index":2,"t":123,"rank":3})"));
-    EXPECT_EQ(meter.next(), nlohmann::json::parse(R"({"event":"end","name":"epoch","index":2,"t":456,"rank":3,"samples":64,
+    EXPECT_EQ(meter.next(),
+              nlohmann::json::parse(R"({"event":"begin","name":"epoch","index":2,"t":123,"rank":3})"));
+    EXPECT_EQ(meter.next(),
+              nlohmann::json::parse(R"({"event":"end","name":"epoch","index":2,"t":456,"rank":3,"samples":64,
         "updates":4,"loss":0.1,"quality":{"name":"top1_error","value":0.25,"direction":"lower"}})"));
     const auto config = meter.next();
     EXPECT_EQ(config["event"], "config");

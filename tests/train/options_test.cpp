@@ -12,8 +12,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<KnownModel> known = {
-    {"resnet50", {.epochs = 100, .local_batch = 256, .image_size = 224, .lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4}}, {"other", {}}};
+const std::vector<KnownModel> known = {{"resnet50",
+                                        {.epochs = 100,
+                                         .local_batch = 256,
+                                         .image_size = 224,
+                                         .lr = 0.1,
+                                         .momentum = 0.9,
+                                         .weight_decay = 1e-4}},
+                                       {"other", {}}};
 
 Options parse(std::vector<std::string> words, int ranks = 1) {
     words.insert(words.begin(), "resnet50");
@@ -41,8 +47,8 @@ TEST(Options, FillInTheModelsDefaults) {
 }
 
 TEST(Options, AreRead) {
-    const Options options = parse({"--precision", "bf16", "--channels-last", "--device=cpu", "--set", "width=16", "--set", "blocks=1,1,1,1",
-                                   "--epochs", "3", "--lr", "0"});
+    const Options options = parse({"--precision", "bf16", "--channels-last", "--device=cpu", "--set",
+                                   "width=16", "--set", "blocks=1,1,1,1", "--epochs", "3", "--lr", "0"});
     EXPECT_EQ(options.precision, Precision::bf16);
     EXPECT_TRUE(options.channels_last);
     EXPECT_EQ(options.device, DeviceChoice::cpu);
@@ -54,8 +60,10 @@ TEST(Options, AreRead) {
 TEST(Options, DivideTheGlobalBatch) {
     EXPECT_EQ(parse({"--global-batch", "96"}, 3).local_batch, 32);
     EXPECT_EQ(parse({"--global-batch", "96", "--local-batch", "32"}, 3).local_batch, 32);
-    EXPECT_THAT(error_of({"resnet50", "--global-batch", "100"}, 3), HasSubstr("100 cannot be divided among 3 ranks"));
-    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--local-batch", "16"}, 3), HasSubstr("global batch of 48, not 96"));
+    EXPECT_THAT(error_of({"resnet50", "--global-batch", "100"}, 3),
+                HasSubstr("100 cannot be divided among 3 ranks"));
+    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--local-batch", "16"}, 3),
+                HasSubstr("global batch of 48, not 96"));
 }
 
 TEST(Options, AnswerMistakesWithOneSentence) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""joulemark-train as its user meets it: runs on generated JPEGs, marks, and one sentence for every mistake."""
+"""joulemark-train as its user meets it: generated JPEGs, marks, and one sentence for every mistake."""
 
 import json
 import os
@@ -25,7 +25,18 @@ class Program(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.images = pathlib.Path(cls.folder.name) / "images"
-        made = run("make-images", str(cls.images), "--classes", "3", "--per-class", "16", "--val-per-class", "4", "--size", "40")
+        made = run(
+            "make-images",
+            str(cls.images),
+            "--classes",
+            "3",
+            "--per-class",
+            "16",
+            "--val-per-class",
+            "4",
+            "--size",
+            "40",
+        )
         assert made.returncode == 0, made.stderr
 
     @classmethod
@@ -66,13 +77,35 @@ class Program(unittest.TestCase):
         for threads in ("1", "3"):
             losses = self.scratch / f"losses{threads}"
             weights = self.scratch / f"weights{threads}"
-            self.train("--dataset", str(self.images), "--local-batch", "8", "--epochs", "2", "--loader-threads", threads,
-                       "--log-losses", str(losses), "--save-weights", str(weights))
+            self.train(
+                "--dataset",
+                str(self.images),
+                "--local-batch",
+                "8",
+                "--epochs",
+                "2",
+                "--loader-threads",
+                threads,
+                "--log-losses",
+                str(losses),
+                "--save-weights",
+                str(weights),
+            )
             logs.append((losses.read_text(), weights.read_bytes()))
         self.assertEqual(len(logs[0][0].splitlines()), 12)
         self.assertEqual(logs[0], logs[1])
-        self.train("--dataset", str(self.images), "--local-batch", "8", "--epochs", "2", "--seed", "7", "--log-losses",
-                   str(self.scratch / "other"))
+        self.train(
+            "--dataset",
+            str(self.images),
+            "--local-batch",
+            "8",
+            "--epochs",
+            "2",
+            "--seed",
+            "7",
+            "--log-losses",
+            str(self.scratch / "other"),
+        )
         self.assertNotEqual((self.scratch / "other").read_text(), logs[0][0])
 
     def test_names_skips_and_counts_a_damaged_image(self):
@@ -92,7 +125,15 @@ class Program(unittest.TestCase):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as meter:
             meter.bind(address)
             meter.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-            self.train("--dataset", str(self.images), "--local-batch", "10", "--epochs", "2", JOULEMARK_SOCKET=address)
+            self.train(
+                "--dataset",
+                str(self.images),
+                "--local-batch",
+                "10",
+                "--epochs",
+                "2",
+                JOULEMARK_SOCKET=address,
+            )
             meter.setblocking(False)
             messages = []
             while True:
@@ -106,7 +147,15 @@ class Program(unittest.TestCase):
         self.assertEqual(config["data"]["global_batch"], 10)
         self.assertEqual(config["data"]["dataset_samples"], 48)
         edges = [(m["event"], m["name"], m["index"]) for m in messages if m["event"] in ("begin", "end")]
-        self.assertEqual(edges, [(event, name, index) for index in (0, 1) for name in ("epoch", "eval") for event in ("begin", "end")])
+        self.assertEqual(
+            edges,
+            [
+                (event, name, index)
+                for index in (0, 1)
+                for name in ("epoch", "eval")
+                for event in ("begin", "end")
+            ],
+        )
         times = [m["t"] for m in messages if m["event"] in ("begin", "end")]
         self.assertEqual(times, sorted(times))
         epoch = next(m for m in messages if m["event"] == "end" and m["name"] == "epoch")
@@ -114,23 +163,59 @@ class Program(unittest.TestCase):
         self.assertGreater(epoch["loss"], 0)
         evaluation = next(m for m in messages if m["event"] == "end" and m["name"] == "eval")
         self.assertEqual(evaluation["samples"], 12)
-        self.assertEqual((evaluation["quality"]["name"], evaluation["quality"]["direction"]), ("top1_error", "lower"))
+        self.assertEqual(
+            (evaluation["quality"]["name"], evaluation["quality"]["direction"]), ("top1_error", "lower")
+        )
 
     def test_mlperf_lines(self):
-        result = self.train("--samples", "16", "--classes", "4", "--local-batch", "8", "--epochs", "1", "--eval-samples", "4", "--mllog")
+        result = self.train(
+            "--samples",
+            "16",
+            "--classes",
+            "4",
+            "--local-batch",
+            "8",
+            "--epochs",
+            "1",
+            "--eval-samples",
+            "4",
+            "--mllog",
+        )
         lines = [json.loads(line.removeprefix(":::MLLOG ")) for line in result.stdout.splitlines()]
         keys = [line["key"] for line in lines]
-        for key in ("run_start", "epoch_start", "epoch_stop", "eval_start", "eval_stop", "eval_accuracy", "run_stop"):
+        for key in (
+            "run_start",
+            "epoch_start",
+            "epoch_stop",
+            "eval_start",
+            "eval_stop",
+            "eval_accuracy",
+            "run_stop",
+        ):
             self.assertEqual(keys.count(key), 1, key)
 
     def test_every_precision_of_the_cpu_and_channels_last(self):
         for extra in (["--precision", "bf16"], ["--precision", "fp16"], ["--channels-last"]):
-            result = self.train("--samples", "16", "--classes", "4", "--local-batch", "8", "--epochs", "1", *extra)
+            result = self.train(
+                "--samples", "16", "--classes", "4", "--local-batch", "8", "--epochs", "1", *extra
+            )
             self.assertRegex(result.stderr, r"epoch 1/1 .* loss [0-9.]+ ")
 
     def test_ends_inside_an_epoch_after_the_given_updates(self):
-        self.train("--samples", "64", "--classes", "4", "--local-batch", "8", "--epochs", "3", "--steps", "10", "--log-losses",
-                   str(self.scratch / "losses"))
+        self.train(
+            "--samples",
+            "64",
+            "--classes",
+            "4",
+            "--local-batch",
+            "8",
+            "--epochs",
+            "3",
+            "--steps",
+            "10",
+            "--log-losses",
+            str(self.scratch / "losses"),
+        )
         self.assertEqual(len((self.scratch / "losses").read_text().splitlines()), 10)
 
     def test_refuses_bad_input_with_one_sentence(self):
@@ -151,7 +236,10 @@ class Program(unittest.TestCase):
             (["resnet50", "--dataset", str(empty)], "0 class folders"),
             (["resnet50", "--dataset", str(one_class)], "1 class folder:"),
             (["resnet50", "--dataset", str(self.images), "--samples", "1000"], "more than the 48 samples"),
-            (["resnet50", "--dataset", str(self.images), "--local-batch", "64"], "less than one global batch of 64"),
+            (
+                ["resnet50", "--dataset", str(self.images), "--local-batch", "64"],
+                "less than one global batch of 64",
+            ),
             (["resnet50", "--dataset", str(self.images), "--classes", "2"], "fewer than the 3 class folders"),
             (["make-images", str(self.scratch / "x"), "--classes", "1"], "--classes"),
         ]
@@ -165,8 +253,20 @@ class Program(unittest.TestCase):
 
     def test_says_when_the_environment_cannot(self):
         self.assert_refused(run("resnet50", "--device", "cpu", "--precision", "tf32"), 3, "NVIDIA GPU")
-        self.assert_refused(run("resnet50", "--samples", "16", "--local-batch", "8", "--log-losses", "/proc/none/losses", *TINY), 3,
-                            "/proc/none/losses")
+        self.assert_refused(
+            run(
+                "resnet50",
+                "--samples",
+                "16",
+                "--local-batch",
+                "8",
+                "--log-losses",
+                "/proc/none/losses",
+                *TINY,
+            ),
+            3,
+            "/proc/none/losses",
+        )
         self.assert_refused(run("make-images", "/proc/none"), 3, "/proc/none")
 
 

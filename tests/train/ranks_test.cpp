@@ -26,8 +26,12 @@ TEST(Ranks, OneWithoutALauncher) {
 }
 
 TEST(Ranks, FromTorchrun) {
-    const Ranks ranks = from({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"},
-                              {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}});
+    const Ranks ranks = from({{"RANK", "5"},
+                              {"WORLD_SIZE", "8"},
+                              {"LOCAL_RANK", "1"},
+                              {"LOCAL_WORLD_SIZE", "4"},
+                              {"MASTER_ADDR", "node1"},
+                              {"MASTER_PORT", "29500"}});
     EXPECT_EQ(ranks.launcher, Launcher::torchrun);
     EXPECT_EQ(ranks.rank, 5);
     EXPECT_EQ(ranks.size, 8);
@@ -38,17 +42,27 @@ TEST(Ranks, FromTorchrun) {
 }
 
 TEST(Ranks, FromMpirunEvenInsideASlurmJob) {
-    const Ranks ranks = from({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_ID", "0"}});
+    const Ranks ranks = from({{"OMPI_COMM_WORLD_RANK", "3"},
+                              {"OMPI_COMM_WORLD_SIZE", "4"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                              {"SLURM_PROCID", "0"},
+                              {"SLURM_NTASKS", "1"},
+                              {"SLURM_STEP_ID", "0"}});
     EXPECT_EQ(ranks.launcher, Launcher::mpirun);
     EXPECT_EQ(ranks.rank, 3);
     EXPECT_EQ(ranks.local_size, 2);
 }
 
 TEST(Ranks, FromSrunWithTheFirstHostAsMaster) {
-    const Ranks ranks = from({{"SLURM_STEP_ID", "2"}, {"SLURM_PROCID", "6"}, {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_LOCALID", "0"},
-                              {"SLURM_NODEID", "2"}, {"SLURM_STEP_TASKS_PER_NODE", "3(x2),1"},
-                              {"SLURM_STEP_NODELIST", "gpu[07-09]"}, {"SLURM_JOB_ID", "123456"}});
+    const Ranks ranks = from({{"SLURM_STEP_ID", "2"},
+                              {"SLURM_PROCID", "6"},
+                              {"SLURM_STEP_NUM_TASKS", "7"},
+                              {"SLURM_LOCALID", "0"},
+                              {"SLURM_NODEID", "2"},
+                              {"SLURM_STEP_TASKS_PER_NODE", "3(x2),1"},
+                              {"SLURM_STEP_NODELIST", "gpu[07-09]"},
+                              {"SLURM_JOB_ID", "123456"}});
     EXPECT_EQ(ranks.launcher, Launcher::srun);
     EXPECT_EQ(ranks.rank, 6);
     EXPECT_EQ(ranks.size, 7);
@@ -68,15 +82,16 @@ TEST(Ranks, RefusesContradictions) {
 }
 
 TEST(ExpandSlurmHosts, ReadsListsRangesAndSuffixes) {
-    EXPECT_THAT(expand_slurm_hosts("gpu[01-03,07],login1"), ElementsAre("gpu01", "gpu02", "gpu03", "gpu07", "login1"));
+    EXPECT_THAT(expand_slurm_hosts("gpu[01-03,07],login1"),
+                ElementsAre("gpu01", "gpu02", "gpu03", "gpu07", "login1"));
     EXPECT_THAT(expand_slurm_hosts("n1-ib,n[9-11]-ib"), ElementsAre("n1-ib", "n9-ib", "n10-ib", "n11-ib"));
     EXPECT_THAT(expand_slurm_hosts("one"), ElementsAre("one"));
 }
 
 TEST(DefaultThreads, SharesTheNodeUnlessRanksAreBound) {
     EXPECT_EQ(default_threads(16, 16, 4), 4);
-    EXPECT_EQ(default_threads(4, 16, 4), 4);   // bound by the launcher
-    EXPECT_EQ(default_threads(8, 16, 4), 2);   // a job's half of the node, shared
+    EXPECT_EQ(default_threads(4, 16, 4), 4);  // bound by the launcher
+    EXPECT_EQ(default_threads(8, 16, 4), 2);  // a job's half of the node, shared
     EXPECT_EQ(default_threads(2, 2, 4), 1);
 }
 

@@ -19,16 +19,16 @@ std::vector<std::uint8_t> noise(int width, int height) {
     return pixels;
 }
 
-std::vector<std::uint8_t> resized(const std::vector<std::uint8_t>& pixels, int width, int height, const Box& box, int to_width,
-                                  int to_height, bool mirror = false) {
+std::vector<std::uint8_t> resized(const std::vector<std::uint8_t>& pixels, int width, int height,
+                                  const Box& box, int to_width, int to_height, bool mirror = false) {
     std::vector<std::uint8_t> out(static_cast<std::size_t>(3 * to_width * to_height));
     resample({pixels.data(), width, height, 3 * width}, box, to_width, to_height, mirror, out.data());
     return out;
 }
 
 /// The definition in floating point, in two dimensions at once: a triangle filter as wide as the reduction.
-double reference(const std::vector<std::uint8_t>& pixels, int width, const Box& box, int to_width, int to_height, int x, int y,
-                 int channel) {
+double reference(const std::vector<std::uint8_t>& pixels, int width, const Box& box, int to_width,
+                 int to_height, int x, int y, int channel) {
     const double scale_x = box.width / to_width;
     const double scale_y = box.height / to_height;
     const double centre_x = box.x + (x + 0.5) * scale_x;
@@ -37,8 +37,9 @@ double reference(const std::vector<std::uint8_t>& pixels, int width, const Box& 
     double weights = 0;
     for (int row = int(box.y); row < int(box.y + box.height); ++row) {
         for (int column = int(box.x); column < int(box.x + box.width); ++column) {
-            const double weight = std::max(0.0, 1 - std::abs(column + 0.5 - centre_x) / std::max(1.0, scale_x)) *
-                                  std::max(0.0, 1 - std::abs(row + 0.5 - centre_y) / std::max(1.0, scale_y));
+            const double weight =
+                std::max(0.0, 1 - std::abs(column + 0.5 - centre_x) / std::max(1.0, scale_x)) *
+                std::max(0.0, 1 - std::abs(row + 0.5 - centre_y) / std::max(1.0, scale_y));
             sum += weight * pixels[static_cast<std::size_t>(3 * (row * width + column) + channel)];
             weights += weight;
         }
@@ -48,8 +49,9 @@ double reference(const std::vector<std::uint8_t>& pixels, int width, const Box& 
 
 TEST(Resample, AgreesWithTheFilterItClaims) {
     const auto pixels = noise(40, 30);
-    for (const auto& [box, to_width, to_height] : {std::tuple{Box{0, 0, 40, 30}, 13, 11}, std::tuple{Box{5, 3, 21, 17}, 8, 8},
-                                                   std::tuple{Box{2, 2, 6, 5}, 16, 16}, std::tuple{Box{7, 9, 1, 1}, 3, 3}}) {
+    for (const auto& [box, to_width, to_height] :
+         {std::tuple{Box{0, 0, 40, 30}, 13, 11}, std::tuple{Box{5, 3, 21, 17}, 8, 8},
+          std::tuple{Box{2, 2, 6, 5}, 16, 16}, std::tuple{Box{7, 9, 1, 1}, 3, 3}}) {
         const auto out = resized(pixels, 40, 30, box, to_width, to_height);
         for (int y = 0; y < to_height; ++y) {
             for (int x = 0; x < to_width; ++x) {

@@ -86,6 +86,8 @@ TEST(Nvml, ReadingsOfALoadedGpu) {
     EXPECT_NEAR(device.power_w().value, 500, 1e-3);
     EXPECT_NEAR(device.power_instant_w().value, 500, 1e-3);
     EXPECT_NEAR(device.power_average_w().value, 500, 1e-3);
+    EXPECT_EQ(device.memory_power_w().status, api::error_not_supported);
+    EXPECT_EQ(device.energy_mj().value, static_cast<std::uint64_t>(device.energy_j().value * 1e3 + 0.5));
     EXPECT_NEAR(device.energy_j().value - before.value, 5000, 150 * 0.5);  // refresh and lag: 0.15 s
     EXPECT_EQ(device.utilization().value.gpu, 90u);
     EXPECT_GT(device.memory().value.used, std::uint64_t{8} << 30);

@@ -31,7 +31,8 @@ class Dataset {
     virtual std::uint32_t size() const = 0;
     /// The sample, augmented for `epoch`; the same arguments give the same sample. A failure names the file.
     virtual Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const = 0;
-    /// Tensors of one batch, in page-locked memory if `pin`. Called off the main thread: must not use libtorch's thread pool.
+    /// Tensors of one batch, in page-locked memory if `pin`. Called off the main thread: must not use
+    /// libtorch's thread pool.
     virtual Batch collate(const std::vector<Sample>& samples, bool pin) const = 0;
     virtual std::string name() const = 0;
 };

@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 bool is_jpeg(std::string_view name) {
     const auto ends = [&](std::string_view end) {
-        return name.size() > end.size() && std::ranges::equal(name.substr(name.size() - end.size()), end, [](char a, char b) {
+        return name.size() > end.size() &&
+               std::ranges::equal(name.substr(name.size() - end.size()), end, [](char a, char b) {
                    return std::tolower(static_cast<unsigned char>(a)) == b;
                });
     };
@@ -42,20 +43,24 @@ std::vector<std::string> sorted_names(const fs::path& folder, Accept accept) {
 ImageFiles::ImageFiles(const fs::path& folder, const std::vector<std::string>& classes) : folder_(folder) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored)) {
-        throw bad_input("there is no image folder {}: --dataset takes 'synthetic' or a folder with one sub-folder per class",
-                        folder.string());
+        throw bad_input(
+            "there is no image folder {}: --dataset takes 'synthetic' or a folder with one sub-folder per "
+            "class",
+            folder.string());
     }
     classes_ = sorted_names(folder, [&](const fs::directory_entry& entry, std::string_view name) {
         return name.front() != '.' && entry.is_directory(ignored);
     });
     if (classes_.size() < 2) {
-        throw bad_input("the image folder {} has {} class folder{}: it needs one sub-folder per class, and at least two",
-                        folder.string(), classes_.size(), classes_.size() == 1 ? "" : "s");
+        throw bad_input(
+            "the image folder {} has {} class folder{}: it needs one sub-folder per class, and at least two",
+            folder.string(), classes_.size(), classes_.size() == 1 ? "" : "s");
     }
     if (!classes.empty()) {
         for (const std::string& name : classes_) {
             if (!std::ranges::binary_search(classes, name)) {
-                throw bad_input("{} has the class '{}', which the training folder does not have", folder.string(), name);
+                throw bad_input("{} has the class '{}', which the training folder does not have",
+                                folder.string(), name);
             }
         }
     }
@@ -71,10 +76,12 @@ ImageFiles::ImageFiles(const fs::path& folder, const std::vector<std::string>& c
 }
 
 void ImageFiles::add_class(std::uint32_t label) {
-    const auto names = sorted_names(
-        folder_ / classes_[label], [](const fs::directory_entry&, std::string_view name) { return is_jpeg(name); });
+    const auto names =
+        sorted_names(folder_ / classes_[label],
+                     [](const fs::directory_entry&, std::string_view name) { return is_jpeg(name); });
     if (names.empty()) {
-        throw bad_input("the class folder {} has no JPEG file (.jpg, .jpeg)", (folder_ / classes_[label]).string());
+        throw bad_input("the class folder {} has no JPEG file (.jpg, .jpeg)",
+                        (folder_ / classes_[label]).string());
     }
     for (const std::string& name : names) {
         files_.push_back({label, static_cast<std::uint32_t>(name.size()), names_.size()});
@@ -84,7 +91,8 @@ void ImageFiles::add_class(std::uint32_t label) {
 
 fs::path ImageFiles::path(std::uint32_t index) const {
     const File& file = files_[index];
-    return folder_ / classes_[file.label] / std::string_view(names_).substr(file.name_begin, file.name_length);
+    return folder_ / classes_[file.label] /
+           std::string_view(names_).substr(file.name_begin, file.name_length);
 }
 
 ImageFolders find_image_folders(const fs::path& folder) {

@@ -9,13 +9,15 @@
 
 namespace joulemark::train {
 
-/// The JPEG files of a folder with one sub-folder per class. Classes and files are in the order of their names, so that
-/// every rank numbers them alike whatever the file system's order. Names are kept in one block: ImageNet takes 35 MB.
+/// The JPEG files of a folder with one sub-folder per class. Classes and files are in the order of their
+/// names, so that every rank numbers them alike whatever the file system's order. Names are kept in one
+/// block: ImageNet takes 35 MB.
 class ImageFiles {
   public:
-    /// Reads the folder. Files that do not end in .jpg or .jpeg (any case) and hidden entries are passed over. With
-    /// `classes`, those are the classes and any other is an error: a validation folder must agree with its training folder.
-    /// Throws bad_input: no such folder, fewer than two classes, a class without a JPEG file.
+    /// Reads the folder. Files that do not end in .jpg or .jpeg (any case) and hidden entries are passed
+    /// over. With `classes`, those are the classes and any other is an error: a validation folder must agree
+    /// with its training folder. Throws bad_input: no such folder, fewer than two classes, a class without a
+    /// JPEG file.
     explicit ImageFiles(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(files_.size()); }
@@ -37,8 +39,8 @@ class ImageFiles {
     std::string names_;
 };
 
-/// Where the training and the validation images of `folder` are: folder/train and folder/val when the former exists, else the
-/// folder itself and none (an empty path).
+/// Where the training and the validation images of `folder` are: folder/train and folder/val when the former
+/// exists, else the folder itself and none (an empty path).
 struct ImageFolders {
     std::filesystem::path train;
     std::filesystem::path validation;

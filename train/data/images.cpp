@@ -29,12 +29,12 @@ Batch ImageDataset::collate(const std::vector<Sample>& samples, bool pin) const 
     const auto count = static_cast<std::int64_t>(samples.size());
     const torch::Tensor& first = samples.front()[0];
     const auto image_bytes = static_cast<std::size_t>(first.numel());
-    torch::Tensor images =
-        torch::empty({count, first.size(0), first.size(1), 3}, torch::TensorOptions(torch::kUInt8).pinned_memory(pin));
+    torch::Tensor images = torch::empty({count, first.size(0), first.size(1), 3},
+                                        torch::TensorOptions(torch::kUInt8).pinned_memory(pin));
     torch::Tensor labels = torch::empty({count}, torch::TensorOptions(torch::kInt64).pinned_memory(pin));
     for (std::size_t i = 0; i < samples.size(); ++i) {
-        std::memcpy(images.mutable_data_ptr<std::uint8_t>() + i * image_bytes, samples[i][0].const_data_ptr<std::uint8_t>(),
-                    image_bytes);
+        std::memcpy(images.mutable_data_ptr<std::uint8_t>() + i * image_bytes,
+                    samples[i][0].const_data_ptr<std::uint8_t>(), image_bytes);
         labels.mutable_data_ptr<std::int64_t>()[i] = *samples[i][1].const_data_ptr<std::int64_t>();
     }
     Batch batch;
@@ -44,9 +44,13 @@ Batch ImageDataset::collate(const std::vector<Sample>& samples, bool pin) const 
     return batch;
 }
 
-SyntheticImages::SyntheticImages(std::uint32_t size, std::int64_t classes, std::int64_t image_size, std::uint64_t seed,
-                                 Split split)
-    : size_(size), image_size_(image_size), seed_(seed), split_(split), patterns_(static_cast<std::size_t>(classes)) {
+SyntheticImages::SyntheticImages(std::uint32_t size, std::int64_t classes, std::int64_t image_size,
+                                 std::uint64_t seed, Split split)
+    : size_(size),
+      image_size_(image_size),
+      seed_(seed),
+      split_(split),
+      patterns_(static_cast<std::size_t>(classes)) {
     for (std::size_t label = 0; label < patterns_.size(); ++label) {
         KeyedRandom random{seed, pattern_stream, label};
         patterns_[label].resize(grid * grid * 3);
@@ -84,15 +88,17 @@ Result<Sample> FolderImages::load(std::uint32_t index, std::uint64_t epoch) cons
     errno = 0;
     const auto file = files::read(path);
     if (!file) {
-        return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno)), "check the file's permissions"};
+        return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno)),
+                       "check the file's permissions"};
     }
     KeyedRandom random{seed_, crop_stream, epoch, index};
     const auto choose = [&](int width, int height) {
-        return split_ == Split::training ? random_resized_crop(width, height, random) : centre_crop(width, height);
+        return split_ == Split::training ? random_resized_crop(width, height, random)
+                                         : centre_crop(width, height);
     };
     const auto target = static_cast<int>(image_size_);
-    const auto decoded =
-        decode_jpeg({reinterpret_cast<const std::uint8_t*>(file->data()), file->size()}, choose, target, target);
+    const auto decoded = decode_jpeg({reinterpret_cast<const std::uint8_t*>(file->data()), file->size()},
+                                     choose, target, target);
     if (!decoded) {
         return Failure{fmt::format("skipped the damaged image {}: {}", path, decoded.failure().reason),
                        decoded.failure().remedy};

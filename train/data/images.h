@@ -14,8 +14,9 @@ namespace joulemark::train {
 
 enum class Split { training, validation };
 
-/// Labelled images. A sample is {uint8 [S, S, 3], int64 []}; a batch has the input uint8 [B, 3, S, S], stored NHWC, and the target
-/// int64 [B]. Scaling to floats and normalising is left to the model's device: a quarter of the bytes to copy.
+/// Labelled images. A sample is {uint8 [S, S, 3], int64 []}; a batch has the input uint8 [B, 3, S, S], stored
+/// NHWC, and the target int64 [B]. Scaling to floats and normalising is left to the model's device: a quarter
+/// of the bytes to copy.
 class ImageDataset : public Dataset {
   public:
     Batch collate(const std::vector<Sample>& samples, bool pin) const override;
@@ -24,7 +25,8 @@ class ImageDataset : public Dataset {
 /// Made-up images that cost a loader little: a colour grid per class under noise, by seed and index.
 class SyntheticImages final : public ImageDataset {
   public:
-    SyntheticImages(std::uint32_t size, std::int64_t classes, std::int64_t image_size, std::uint64_t seed, Split split);
+    SyntheticImages(std::uint32_t size, std::int64_t classes, std::int64_t image_size, std::uint64_t seed,
+                    Split split);
 
     std::uint32_t size() const override { return size_; }
     Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const override;
@@ -39,8 +41,8 @@ class SyntheticImages final : public ImageDataset {
     std::vector<std::vector<std::uint8_t>> patterns_;  ///< per class: grid x grid x 3
 };
 
-/// The JPEG files of a folder: random resized crop and flip for training (keyed by seed, epoch and index), the centre for
-/// validation.
+/// The JPEG files of a folder: random resized crop and flip for training (keyed by seed, epoch and index),
+/// the centre for validation.
 class FolderImages final : public ImageDataset {
   public:
     FolderImages(ImageFiles files, std::int64_t image_size, std::uint64_t seed, Split split)

@@ -14,8 +14,8 @@
 namespace joulemark::train {
 namespace {
 
-/// libjpeg reports a fatal error by calling error_exit, which must not return: it jumps back here. Functions that set
-/// the jump hold no objects with destructors beyond it.
+/// libjpeg reports a fatal error by calling error_exit, which must not return: it jumps back here. Functions
+/// that set the jump hold no objects with destructors beyond it.
 struct Errors : jpeg_error_mgr {
     Errors() {
         jpeg_std_error(this);
@@ -28,8 +28,8 @@ struct Errors : jpeg_error_mgr {
         // markers, unknown versions) are met in good files.
         emit_message = [](j_common_ptr info, int level) {
             const int code = info->err->msg_code;
-            if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
-                              code == JWRN_MUST_RESYNC)) {
+            if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
+                              code == JWRN_HUFF_BAD_CODE || code == JWRN_MUST_RESYNC)) {
                 info->err->error_exit(info);
             }
         };
@@ -57,7 +57,8 @@ bool read_header(Decompressor& decoder, Errors& errors, std::span<const std::uin
     return true;
 }
 
-/// Begins decoding with columns begin..begin+width (widened to whole blocks by libjpeg, hence in and out) and skips `rows`.
+/// Begins decoding with columns begin..begin+width (widened to whole blocks by libjpeg, hence in and out) and
+/// skips `rows`.
 bool start(Decompressor& decoder, Errors& errors, JDIMENSION& begin, JDIMENSION& width, JDIMENSION rows) {
     if (setjmp(errors.jump) != 0) {
         return false;
@@ -72,7 +73,8 @@ bool start(Decompressor& decoder, Errors& errors, JDIMENSION& begin, JDIMENSION&
     return true;
 }
 
-bool read_rows(Decompressor& decoder, Errors& errors, std::uint8_t* pixels, std::size_t stride, JDIMENSION rows) {
+bool read_rows(Decompressor& decoder, Errors& errors, std::uint8_t* pixels, std::size_t stride,
+               JDIMENSION rows) {
     if (setjmp(errors.jump) != 0) {
         return false;
     }
@@ -83,7 +85,8 @@ bool read_rows(Decompressor& decoder, Errors& errors, std::uint8_t* pixels, std:
     return true;
 }
 
-/// Entropy-coded data never contains the end-of-image marker, so a file without one behind its first scan was cut.
+/// Entropy-coded data never contains the end-of-image marker, so a file without one behind its first scan was
+/// cut.
 bool has_end(const Decompressor& decoder) {
     const std::uint8_t* at = decoder.src->next_input_byte;
     for (std::size_t left = decoder.src->bytes_in_buffer; left >= 2; --left) {
@@ -97,7 +100,8 @@ bool has_end(const Decompressor& decoder) {
 /// The largest reduction by libjpeg's fast sizes that leaves the box at least as large as the target.
 unsigned reduction_for(const Box& box, int target_width, int target_height) {
     unsigned reduction = 1;
-    while (reduction < 8 && box.width / (reduction * 2) >= target_width && box.height / (reduction * 2) >= target_height) {
+    while (reduction < 8 && box.width / (reduction * 2) >= target_width &&
+           box.height / (reduction * 2) >= target_height) {
         reduction *= 2;
     }
     return reduction;
@@ -116,8 +120,8 @@ void cmyk_to_rgb(const std::vector<std::uint8_t>& cmyk, std::vector<std::uint8_t
 
 }  // namespace
 
-Result<DecodedCrop> decode_jpeg(std::span<const std::uint8_t> file, const ChooseCrop& choose, int target_width,
-                                int target_height) {
+Result<DecodedCrop> decode_jpeg(std::span<const std::uint8_t> file, const ChooseCrop& choose,
+                                int target_width, int target_height) {
     Errors errors;
     Decompressor decoder(errors);
     const auto failure = [&] { return Failure{errors.text, "replace or remove the file"}; };
@@ -140,8 +144,10 @@ Result<DecodedCrop> decode_jpeg(std::span<const std::uint8_t> file, const Choose
     Box box{wanted.x / reduction, wanted.y / reduction, wanted.width / reduction, wanted.height / reduction};
     auto first_column = static_cast<JDIMENSION>(box.x);
     const auto first_row = static_cast<JDIMENSION>(box.y);
-    const auto end_column = std::min(decoder.output_width, static_cast<JDIMENSION>(std::ceil(box.x + box.width)));
-    const auto end_row = std::min(decoder.output_height, static_cast<JDIMENSION>(std::ceil(box.y + box.height)));
+    const auto end_column =
+        std::min(decoder.output_width, static_cast<JDIMENSION>(std::ceil(box.x + box.width)));
+    const auto end_row =
+        std::min(decoder.output_height, static_cast<JDIMENSION>(std::ceil(box.y + box.height)));
     JDIMENSION columns = end_column - first_column;
     const JDIMENSION rows = end_row - first_row;
     if (!start(decoder, errors, first_column, columns, first_row)) {

@@ -34,7 +34,8 @@ Loader::~Loader() {
 std::optional<Batch> Loader::next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
-        return pending_.empty() ? plan_ended_ : pending_.front()->batch.has_value() || pending_.front()->failure;
+        return pending_.empty() ? plan_ended_
+                                : pending_.front()->batch.has_value() || pending_.front()->failure;
     });
     if (pending_.empty()) {
         return std::nullopt;
@@ -103,7 +104,8 @@ void Loader::work() {
             lock.unlock();
             try {
                 std::erase_if(pending.samples, [](const Sample& left_out) { return left_out.empty(); });
-                batch = pending.samples.empty() ? Batch() : dataset_.collate(pending.samples, settings_.pin_memory);
+                batch = pending.samples.empty() ? Batch()
+                                                : dataset_.collate(pending.samples, settings_.pin_memory);
                 pending.samples.clear();
             } catch (...) {
                 failure = std::current_exception();

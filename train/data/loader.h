@@ -26,13 +26,13 @@ struct BatchPlan {
 /// The batches in the order in which they are wanted; nothing after the last. Called by one thread at a time.
 using Plan = std::function<std::optional<BatchPlan>()>;
 
-/// What happens when a sample cannot be read: training takes the next good one of the data set, so that batches stay full and
-/// ranks in step; evaluation leaves it out.
+/// What happens when a sample cannot be read: training takes the next good one of the data set, so that
+/// batches stay full and ranks in step; evaluation leaves it out.
 enum class BadSamples { replace, leave_out };
 
 /// Reads batches ahead on several threads. Threads share the samples of a batch, so that memory is bounded by
-/// `prefetch` batches whatever their number, and the first batch is there soon. What a batch holds does not depend on
-/// threads: samples are keyed by index and epoch, and replacements by index.
+/// `prefetch` batches whatever their number, and the first batch is there soon. What a batch holds does not
+/// depend on threads: samples are keyed by index and epoch, and replacements by index.
 class Loader {
   public:
     struct Settings {
@@ -46,7 +46,8 @@ class Loader {
     Loader(const Dataset& dataset, Plan plan, Settings settings);
     ~Loader();
 
-    /// The next batch, or nothing after the last. Throws what a thread threw; bad_input when no sample is readable.
+    /// The next batch, or nothing after the last. Throws what a thread threw; bad_input when no sample is
+    /// readable.
     std::optional<Batch> next();
     /// How often a sample was skipped because it could not be read.
     std::int64_t skipped() const;

@@ -38,9 +38,11 @@ std::vector<std::uint8_t> image_of_class(std::uint64_t seed, int label, std::uin
     auto* pixel = pixels.data();
     for (int y = 0; y < height; ++y) {
         for (int x = 0; x < width; ++x) {
-            const double mix = 0.5 + 0.5 * std::sin(wave * (x * std::cos(angle) + y * std::sin(angle)) + phase);
+            const double mix =
+                0.5 + 0.5 * std::sin(wave * (x * std::cos(angle) + y * std::sin(angle)) + phase);
             for (std::size_t channel = 0; channel < 3; ++channel) {
-                const double value = brightness * (low[channel] + (high[channel] - low[channel]) * mix) + random.uniform(-20, 20);
+                const double value = brightness * (low[channel] + (high[channel] - low[channel]) * mix) +
+                                     random.uniform(-20, 20);
                 *pixel++ = static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0));
             }
         }
@@ -56,8 +58,8 @@ void make_images(const ImageFolderRecipe& recipe) {
             const auto folder = recipe.folder / part / fmt::format("class{:03}", label);
             files::make_directories(folder);
             for (int i = 0; i < per_class; ++i) {
-                const auto bytes =
-                    image_of_class(recipe.seed, label, first_sample + static_cast<std::uint64_t>(i), recipe.size);
+                const auto bytes = image_of_class(recipe.seed, label,
+                                                  first_sample + static_cast<std::uint64_t>(i), recipe.size);
                 files::write_atomically(folder / fmt::format("{:05}.jpg", i),
                                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
             }

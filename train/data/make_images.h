@@ -6,8 +6,9 @@
 
 namespace joulemark::train {
 
-/// A generated image folder: DIR/train and DIR/val with one folder per class, as JPEG. A class is a colour gradient and a
-/// stripe pattern of its own; position, brightness and noise vary. A small network learns it in a few epochs.
+/// A generated image folder: DIR/train and DIR/val with one folder per class, as JPEG. A class is a colour
+/// gradient and a stripe pattern of its own; position, brightness and noise vary. A small network learns it
+/// in a few epochs.
 struct ImageFolderRecipe {
     std::filesystem::path folder;
     int classes = 4;
@@ -17,7 +18,8 @@ struct ImageFolderRecipe {
     std::uint64_t seed = 1;
 };
 
-/// Writes the folder; the same recipe gives the same bytes. Throws environment_error when it cannot be written.
+/// Writes the folder; the same recipe gives the same bytes. Throws environment_error when it cannot be
+/// written.
 void make_images(const ImageFolderRecipe& recipe);
 
 }  // namespace joulemark::train

@@ -6,8 +6,8 @@
 
 namespace joulemark::train {
 
-/// Random numbers that depend on a key only - seed, epoch, sample - and so not on the thread, the rank or the standard
-/// library that draws them. splitmix64 (Steele, Lea, Flood 2014), seeded with the mixed key.
+/// Random numbers that depend on a key only - seed, epoch, sample - and so not on the thread, the rank or the
+/// standard library that draws them. splitmix64 (Steele, Lea, Flood 2014), seeded with the mixed key.
 class KeyedRandom {
   public:
     KeyedRandom(std::initializer_list<std::uint64_t> key) {

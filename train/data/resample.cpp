@@ -18,7 +18,8 @@ struct Taps {
     std::vector<std::int32_t> weights;
 };
 
-/// A triangle filter over input pixels of the range begin .. begin+length that a box covers, per output pixel.
+/// A triangle filter over input pixels of the range begin .. begin+length that a box covers, per output
+/// pixel.
 std::vector<Taps> triangle_taps(double begin, double length, int input_size, int output_size) {
     const double scale = length / output_size;
     const double support = std::max(scale, 1.0);
@@ -43,7 +44,8 @@ std::vector<Taps> triangle_taps(double begin, double length, int input_size, int
         std::int32_t left = 1 << fraction_bits;
         std::size_t largest = 0;
         for (std::size_t i = 0; i < exact.size(); ++i) {
-            taps.weights.push_back(static_cast<std::int32_t>(std::lround(exact[i] / sum * (1 << fraction_bits))));
+            taps.weights.push_back(
+                static_cast<std::int32_t>(std::lround(exact[i] / sum * (1 << fraction_bits))));
             left -= taps.weights.back();
             largest = exact[i] > exact[largest] ? i : largest;
         }
@@ -95,7 +97,8 @@ void resample(const ImageView& image, const Box& box, int width, int height, boo
         std::ranges::fill(sums, 0);
         for (int i = 0; i < taps.count; ++i) {
             const std::int32_t weight = taps.weights[static_cast<std::size_t>(i)];
-            const std::uint8_t* row = across.data() + row_bytes * static_cast<std::size_t>(taps.first + i - first_row);
+            const std::uint8_t* row =
+                across.data() + row_bytes * static_cast<std::size_t>(taps.first + i - first_row);
             for (std::size_t byte = 0; byte < row_bytes; ++byte) {
                 sums[byte] += weight * row[byte];
             }

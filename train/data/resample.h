@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 
 namespace joulemark::train {
 
@@ -22,9 +22,10 @@ struct Box {
     double height = 0;
 };
 
-/// Resizes `box` of `image` to width x height, written to `out` (interleaved RGB, 3*width*height bytes). Bilinear
-/// with antialias: a triangle filter as wide as the reduction, 8-bit intermediate, fixed-point weights, as Pillow
-/// and torchvision (antialias=True) do. Pixels outside the box do not contribute. `mirror` flips left and right.
+/// Resizes `box` of `image` to width x height, written to `out` (interleaved RGB, 3*width*height bytes).
+/// Bilinear with antialias: a triangle filter as wide as the reduction, 8-bit intermediate, fixed-point
+/// weights, as Pillow and torchvision (antialias=True) do. Pixels outside the box do not contribute. `mirror`
+/// flips left and right.
 void resample(const ImageView& image, const Box& box, int width, int height, bool mirror, std::uint8_t* out);
 
 }  // namespace joulemark::train

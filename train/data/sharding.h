@@ -10,9 +10,9 @@ namespace joulemark::train {
 /// 0..size-1 in an order that depends on seed and epoch only, so that every rank can compute it alone.
 std::vector<std::uint32_t> permutation(std::uint32_t size, std::uint64_t seed, std::uint64_t epoch);
 
-/// How the samples of one epoch fall to ranks. Step s of the whole job takes positions s*G .. (s+1)*G-1 of the
-/// permutation (G = ranks x local batch) and rank r the r-th part of them: a job of 2 ranks with half the local batch
-/// sees the same samples in the same step as one of 1 rank.
+/// How the samples of one epoch fall to ranks. Step s of the whole job takes positions s*G .. (s+1)*G-1 of
+/// the permutation (G = ranks x local batch) and rank r the r-th part of them: a job of 2 ranks with half the
+/// local batch sees the same samples in the same step as one of 1 rank.
 struct Shard {
     int rank = 0;
     int ranks = 1;
@@ -28,7 +28,8 @@ struct Shard {
     }
 };
 
-/// This rank's samples of an evaluation: each of 0..size-1 belongs to exactly one rank; ranks may get one more or less.
+/// This rank's samples of an evaluation: each of 0..size-1 belongs to exactly one rank; ranks may get one
+/// more or less.
 std::vector<std::uint32_t> evaluation_part(std::uint32_t size, int rank, int ranks);
 
 }  // namespace joulemark::train

@@ -15,7 +15,9 @@ namespace joulemark::train {
 torch::Device choose_device(DeviceChoice choice, Precision precision, const Ranks& ranks) {
     const auto gpus = static_cast<int>(torch::cuda::device_count());
     if (choice == DeviceChoice::cuda && gpus == 0) {
-        throw environment_error("--device cuda: no GPU is usable here (a CUDA build of libtorch, a driver and a visible GPU are needed)");
+        throw environment_error(
+            "--device cuda: no GPU is usable here (a CUDA build of libtorch, a driver and a visible GPU are "
+            "needed)");
     }
     if (choice == DeviceChoice::cpu || gpus == 0) {
         if (precision == Precision::tf32) {
@@ -25,7 +27,8 @@ torch::Device choose_device(DeviceChoice choice, Precision precision, const Rank
     }
     // A launcher may show each rank only its own GPU.
     if (gpus > 1 && ranks.local_rank >= gpus) {
-        throw environment_error("{} ranks on this node, but only {} GPUs are visible: start one rank per GPU", ranks.local_size, gpus);
+        throw environment_error("{} ranks on this node, but only {} GPUs are visible: start one rank per GPU",
+                                ranks.local_size, gpus);
     }
     const torch::Device device(torch::kCUDA, static_cast<c10::DeviceIndex>(ranks.local_rank % gpus));
     c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(device);
@@ -86,7 +89,8 @@ std::optional<Batch> Feed::next() {
         c10::Event copied(device_.type());
         copied.record(*copies_);
         copied.block(current);
-        // The allocator must not hand the memory to the copy stream again while the current stream still reads it.
+        // The allocator must not hand the memory to the copy stream again while the current stream still
+        // reads it.
         for (const torch::Tensor& input : batch->inputs) {
             input.record_stream(current);
         }

@@ -11,8 +11,8 @@
 
 namespace joulemark::train {
 
-/// The device of this rank: the GPU of its local rank, or the CPU. Throws environment_error when CUDA is asked for and there is no
-/// GPU, or a precision that the device lacks.
+/// The device of this rank: the GPU of its local rank, or the CPU. Throws environment_error when CUDA is
+/// asked for and there is no GPU, or a precision that the device lacks.
 torch::Device choose_device(DeviceChoice choice, Precision precision, const Ranks& ranks);
 
 /// Waits until the device has done all it was given. Nothing on the CPU.
@@ -34,8 +34,8 @@ class Autocast {
     c10::DeviceType type_;
 };
 
-/// Batches of a loader on the device. On a GPU the copy of the next batch runs on a stream of its own while the current one is
-/// worked on.
+/// Batches of a loader on the device. On a GPU the copy of the next batch runs on a stream of its own while
+/// the current one is worked on.
 class Feed {
   public:
     Feed(Loader& loader, torch::Device device);

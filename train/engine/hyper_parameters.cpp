@@ -44,7 +44,8 @@ std::int64_t HyperParameters::integer(const std::string& name, std::int64_t fall
     return text == nullptr ? fallback : parse_integer(name, *text, minimum);
 }
 
-std::vector<std::int64_t> HyperParameters::integers(const std::string& name, std::vector<std::int64_t> fallback,
+std::vector<std::int64_t> HyperParameters::integers(const std::string& name,
+                                                    std::vector<std::int64_t> fallback,
                                                     std::int64_t minimum) {
     const std::string* text = find(name);
     if (text == nullptr) {

@@ -9,8 +9,8 @@
 
 namespace joulemark::train {
 
-/// A model's own settings, `--set NAME=VALUE`. The model asks for each with its default; `finish` then refuses those that
-/// nobody asked for, naming the ones there are.
+/// A model's own settings, `--set NAME=VALUE`. The model asks for each with its default; `finish` then
+/// refuses those that nobody asked for, naming the ones there are.
 class HyperParameters {
   public:
     /// Throws bad_input for text that is not NAME=VALUE, or a name given twice.
@@ -18,7 +18,8 @@ class HyperParameters {
 
     /// Throw bad_input when the given text is not such a value, or out of range.
     std::int64_t integer(const std::string& name, std::int64_t fallback, std::int64_t minimum);
-    std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback, std::int64_t minimum);
+    std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback,
+                                       std::int64_t minimum);
     bool flag(const std::string& name, bool fallback);
 
     void finish(std::string_view model) const;

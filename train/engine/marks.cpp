@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/marks.h"
 
+#include <cstdlib>
+#include <cstring>
+
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-
-#include <cstdlib>
-#include <cstring>
 
 #include "core/clock.h"
 
@@ -22,7 +22,8 @@ files::Descriptor connect_to_meter() {
     }
     std::strcpy(address.sun_path, path);
     files::Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    // A full queue delays the sender a moment instead of losing an edge; a meter that hangs does not stop the training.
+    // A full queue delays the sender a moment instead of losing an edge; a meter that hangs does not stop the
+    // training.
     const timeval patience{1, 0};
     setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -43,17 +44,26 @@ void Marks::send(nlohmann::json message) const {
     }
 }
 
-void Marks::config(const nlohmann::json& data) const { send({{"event", "config"}, {"t", now_ns()}, {"data", data}}); }
+void Marks::config(const nlohmann::json& data) const {
+    send({{"event", "config"}, {"t", now_ns()}, {"data", data}});
+}
 
-void Marks::note(const nlohmann::json& data) const { send({{"event", "note"}, {"t", now_ns()}, {"data", data}}); }
+void Marks::note(const nlohmann::json& data) const {
+    send({{"event", "note"}, {"t", now_ns()}, {"data", data}});
+}
 
 void Marks::begin(std::string_view region, std::int64_t index, std::int64_t time_ns) const {
     send({{"event", "begin"}, {"name", region}, {"index", index}, {"t", time_ns}});
 }
 
-void Marks::end(std::string_view region, std::int64_t index, std::int64_t time_ns, const RegionCounts& counts) const {
-    nlohmann::json message = {{"event", "end"}, {"name", region}, {"index", index}, {"t", time_ns},
-                              {"samples", counts.samples}, {"updates", counts.updates}};
+void Marks::end(std::string_view region, std::int64_t index, std::int64_t time_ns,
+                const RegionCounts& counts) const {
+    nlohmann::json message = {{"event", "end"},
+                              {"name", region},
+                              {"index", index},
+                              {"t", time_ns},
+                              {"samples", counts.samples},
+                              {"updates", counts.updates}};
     if (counts.tokens > 0) {
         message["tokens"] = counts.tokens;
     }
@@ -68,6 +78,8 @@ void Marks::end(std::string_view region, std::int64_t index, std::int64_t time_n
     send(std::move(message));
 }
 
-std::int64_t Marks::now_ns() { return MonotonicClock().now_ns(); }
+std::int64_t Marks::now_ns() {
+    return MonotonicClock().now_ns();
+}
 
 }  // namespace joulemark::train

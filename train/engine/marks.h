@@ -28,8 +28,8 @@ struct RegionCounts {
     std::optional<Quality> quality;
 };
 
-/// Tells the meter what this rank does: one datagram per message to the socket in JOULEMARK_SOCKET (docs/schema.md,
-/// "Marking protocol"). Without that variable, or when the meter is gone, nothing happens.
+/// Tells the meter what this rank does: one datagram per message to the socket in JOULEMARK_SOCKET
+/// (docs/schema.md, "Marking protocol"). Without that variable, or when the meter is gone, nothing happens.
 class Marks {
   public:
     explicit Marks(int rank);
@@ -38,7 +38,8 @@ class Marks {
     void note(const nlohmann::json& data) const;
     /// Edges carry the instant at which they are true, taken by the caller with now_ns().
     void begin(std::string_view region, std::int64_t index, std::int64_t time_ns) const;
-    void end(std::string_view region, std::int64_t index, std::int64_t time_ns, const RegionCounts& counts) const;
+    void end(std::string_view region, std::int64_t index, std::int64_t time_ns,
+             const RegionCounts& counts) const;
 
     /// CLOCK_MONOTONIC.
     static std::int64_t now_ns();

@@ -26,12 +26,10 @@ void MlLog::write(std::string_view type, std::string_view key, const nlohmann::j
     if (!active_) {
         return;
     }
-    const nlohmann::ordered_json line = {{"namespace", ""},
-                                         {"time_ms", MonotonicClock().realtime_ns() / 1'000'000},
-                                         {"event_type", type},
-                                         {"key", key},
-                                         {"value", value},
-                                         {"metadata", metadata}};
+    const nlohmann::ordered_json line = {
+        {"namespace", ""},    {"time_ms", MonotonicClock().realtime_ns() / 1'000'000},
+        {"event_type", type}, {"key", key},
+        {"value", value},     {"metadata", metadata}};
     fmt::print(":::MLLOG {}\n", line.dump());
     std::fflush(stdout);
 }

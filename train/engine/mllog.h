@@ -7,7 +7,8 @@
 
 namespace joulemark::train {
 
-/// MLPerf's log lines on stdout: `:::MLLOG {json}`, for tools that read those. Rank 0 of a job has an active one.
+/// MLPerf's log lines on stdout: `:::MLLOG {json}`, for tools that read those. Rank 0 of a job has an active
+/// one.
 class MlLog {
   public:
     explicit MlLog(bool active) : active_(active) {}
@@ -18,7 +19,8 @@ class MlLog {
                const nlohmann::json& metadata = nlohmann::json::object()) const;
 
   private:
-    void write(std::string_view type, std::string_view key, const nlohmann::json& value, const nlohmann::json& metadata) const;
+    void write(std::string_view type, std::string_view key, const nlohmann::json& value,
+               const nlohmann::json& metadata) const;
     bool active_;
 };
 

@@ -19,7 +19,8 @@ void LossScaler::unscale(const std::vector<torch::Tensor>& gradients) {
 
 void LossScaler::adapt() {
     skipped_.add_(overflow_);
-    at::_amp_update_scale_(scale_, growth_tracker_, overflow_, /*growth=*/2.0, /*backoff=*/0.5, /*interval=*/2000);
+    at::_amp_update_scale_(scale_, growth_tracker_, overflow_, /*growth=*/2.0, /*backoff=*/0.5,
+                           /*interval=*/2000);
 }
 
 Sgd::Sgd(std::vector<torch::Tensor> parameters, double momentum, double weight_decay)
@@ -46,7 +47,8 @@ void Sgd::step(double lr, LossScaler* scaler) {
         scaler->unscale(all);
         overflow = scaler->overflow();
     }
-    at::_fused_sgd_(parameters_, all, momenta_, weight_decay_, momentum_, lr, /*dampening=*/0, /*nesterov=*/false,
+    at::_fused_sgd_(parameters_, all, momenta_, weight_decay_, momentum_, lr, /*dampening=*/0,
+                    /*nesterov=*/false,
                     /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/std::nullopt, overflow);
     if (scaler != nullptr) {
         scaler->adapt();

@@ -8,8 +8,8 @@
 
 namespace joulemark::train {
 
-/// Keeps fp16's gradients in range: the loss is multiplied by a scale that grows until gradients overflow. Scale and overflow stay
-/// on the device, so no update waits for the host.
+/// Keeps fp16's gradients in range: the loss is multiplied by a scale that grows until gradients overflow.
+/// Scale and overflow stay on the device, so no update waits for the host.
 class LossScaler {
   public:
     explicit LossScaler(torch::Device device);

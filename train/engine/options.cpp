@@ -5,7 +5,6 @@
 #include <map>
 
 #include <CLI/CLI.hpp>
-
 #include <fmt/ranges.h>
 
 #include "core/error.h"
@@ -13,8 +12,10 @@
 namespace joulemark::train {
 namespace {
 
-const std::map<std::string, Precision> precisions = {
-    {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
+const std::map<std::string, Precision> precisions = {{"fp32", Precision::fp32},
+                                                     {"tf32", Precision::tf32},
+                                                     {"bf16", Precision::bf16},
+                                                     {"fp16", Precision::fp16}};
 const std::map<std::string, DeviceChoice> devices = {
     {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
 const std::map<std::string, LrScaling> scalings = {
@@ -31,22 +32,23 @@ constexpr const char* example = R"(Examples:
 Under `joulemark run` or `joulemark sweep` every epoch is marked and measured. docs/train.md explains all of it.)";
 
 template <typename Value>
-CLI::Option* choice(CLI::App& app, const std::string& name, Value& value, const std::map<std::string, Value>& values,
-                    const std::string& help) {
+CLI::Option* choice(CLI::App& app, const std::string& name, Value& value,
+                    const std::map<std::string, Value>& values, const std::string& help) {
     std::string names;
     for (const auto& [text, ignored] : values) {
         names += (names.empty() ? "" : "|") + text;
     }
-    return app.add_option_function<std::string>(
-                  name,
-                  [&value, &values, name, names](const std::string& text) {
-                      const auto found = values.find(text);
-                      if (found == values.end()) {
-                          throw bad_input("{} takes {}, not '{}'", name, names, text);
-                      }
-                      value = found->second;
-                  },
-                  help)
+    return app
+        .add_option_function<std::string>(
+            name,
+            [&value, &values, name, names](const std::string& text) {
+                const auto found = values.find(text);
+                if (found == values.end()) {
+                    throw bad_input("{} takes {}, not '{}'", name, names, text);
+                }
+                value = found->second;
+            },
+            help)
         ->type_name(names);
 }
 
@@ -55,7 +57,8 @@ const KnownModel& find_model(const std::string& name, std::span<const KnownModel
     if (found == models.end()) {
         std::vector<std::string> names;
         std::ranges::transform(models, std::back_inserter(names), &KnownModel::name);
-        throw bad_input("there is no model '{}': the models are {} (joulemark-train --list)", name, fmt::join(names, ", "));
+        throw bad_input("there is no model '{}': the models are {} (joulemark-train --list)", name,
+                        fmt::join(names, ", "));
     }
     return *found;
 }
@@ -67,11 +70,13 @@ void settle_batch(Options& options, std::optional<std::int64_t> global_batch, bo
         return;
     }
     if (*global_batch % ranks != 0) {
-        throw bad_input("the global batch {} cannot be divided among {} ranks: choose a multiple of {}", *global_batch, ranks, ranks);
+        throw bad_input("the global batch {} cannot be divided among {} ranks: choose a multiple of {}",
+                        *global_batch, ranks, ranks);
     }
     if (has_local && options.local_batch * ranks != *global_batch) {
-        throw bad_input("--local-batch {} on {} ranks makes a global batch of {}, not {}: give only one of the two",
-                        options.local_batch, ranks, options.local_batch * ranks, *global_batch);
+        throw bad_input(
+            "--local-batch {} on {} ranks makes a global batch of {}, not {}: give only one of the two",
+            options.local_batch, ranks, options.local_batch * ranks, *global_batch);
     }
     options.global_batch = *global_batch;
     options.local_batch = *global_batch / ranks;
@@ -83,7 +88,8 @@ std::string name_of(Precision precision) {
     return std::ranges::find(precisions, precision, [](const auto& entry) { return entry.second; })->first;
 }
 
-std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models, int ranks) {
+std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models,
+                                     int ranks) {
     Options options;
     std::optional<std::int64_t> epochs;
     std::optional<std::int64_t> local_batch;
@@ -105,48 +111,74 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     app.add_flag("--version", answered_before, "print the version");
 
     auto* data = app.add_option_group("Data");
-    data->add_option("--dataset", options.dataset, "'synthetic', or a folder of images: one sub-folder per class, or train/ and val/ with such")
+    data->add_option(
+            "--dataset", options.dataset,
+            "'synthetic', or a folder of images: one sub-folder per class, or train/ and val/ with such")
         ->type_name("NAME|DIR");
-    data->add_option("--samples", options.samples, "training samples per epoch; default: the whole data set")->check(count);
-    data->add_option("--eval-samples", options.eval_samples, "validation samples of the synthetic data set; default 0: no evaluation")
+    data->add_option("--samples", options.samples, "training samples per epoch; default: the whole data set")
+        ->check(count);
+    data->add_option("--eval-samples", options.eval_samples,
+                     "validation samples of the synthetic data set; default 0: no evaluation")
         ->check(count_or_zero);
-    data->add_option("--image-size", image_size, "pixels of the square the network sees")->check(CLI::Range(8, 4096));
-    data->add_option("--classes", options.classes, "classes; default: the model's, or the folder's")->check(CLI::Range(2, 1'000'000));
-    data->add_option("--loader-threads", options.loader_threads, "threads that read and decode; default: as --threads, at most 16")
+    data->add_option("--image-size", image_size, "pixels of the square the network sees")
+        ->check(CLI::Range(8, 4096));
+    data->add_option("--classes", options.classes, "classes; default: the model's, or the folder's")
+        ->check(CLI::Range(2, 1'000'000));
+    data->add_option("--loader-threads", options.loader_threads,
+                     "threads that read and decode; default: as --threads, at most 16")
         ->check(CLI::Range(1, 1024));
 
     auto* run = app.add_option_group("Run");
     run->add_option("--epochs", epochs, "epochs")->check(count);
-    run->add_option("--steps", options.steps, "end after so many updates, even inside an epoch")->check(count);
+    run->add_option("--steps", options.steps, "end after so many updates, even inside an epoch")
+        ->check(count);
     run->add_option("--local-batch", local_batch, "samples per rank and update")->check(count);
-    run->add_option("--global-batch", global_batch, "samples of all ranks per update, instead of --local-batch")->check(count);
-    run->add_option("--eval-every", options.eval_every, "evaluate after every N epochs and the last; 0: never")->check(count_or_zero);
+    run->add_option("--global-batch", global_batch,
+                    "samples of all ranks per update, instead of --local-batch")
+        ->check(count);
+    run->add_option("--eval-every", options.eval_every,
+                    "evaluate after every N epochs and the last; 0: never")
+        ->check(count_or_zero);
     run->add_option("--seed", options.seed, "seed of weights, order and augmentation");
     run->add_option("--set", options.settings, "a setting of the model, NAME=VALUE; may be repeated")
-        ->type_name("NAME=VALUE")->allow_extra_args(false);
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
 
     auto* optimiser = app.add_option_group("Optimiser");
     optimiser->add_option("--lr", lr, "learning rate at a global batch of 256")->check(not_negative);
-    choice(*optimiser, "--lr-scaling", options.lr_scaling, scalings, "how it follows the global batch; default linear");
-    optimiser->add_option("--lr-warmup-epochs", lr_warmup_epochs, "epochs of linear learning-rate warm-up; default: 5% of the epochs, at most 5")
+    choice(*optimiser, "--lr-scaling", options.lr_scaling, scalings,
+           "how it follows the global batch; default linear");
+    optimiser
+        ->add_option("--lr-warmup-epochs", lr_warmup_epochs,
+                     "epochs of linear learning-rate warm-up; default: 5% of the epochs, at most 5")
         ->check(not_negative);
     optimiser->add_option("--momentum", momentum, "momentum")->check(CLI::Range(0.0, 1.0));
     optimiser->add_option("--weight-decay", weight_decay, "weight decay")->check(not_negative);
 
     auto* hardware = app.add_option_group("Hardware");
     choice(*hardware, "--device", options.device, devices, "default: cuda when there is one");
-    choice(*hardware, "--precision", options.precision, precisions, "default fp32; bf16 and fp16 by autocast");
+    choice(*hardware, "--precision", options.precision, precisions,
+           "default fp32; bf16 and fp16 by autocast");
     hardware->add_flag("--channels-last", options.channels_last, "NHWC memory layout");
     hardware->add_flag("--sync-bn", options.sync_batch_norm, "batch-norm statistics over all ranks");
-    hardware->add_option("--threads", options.threads, "CPU threads of this rank; default: its share of the cores")->check(CLI::Range(1, 1024));
+    hardware
+        ->add_option("--threads", options.threads,
+                     "CPU threads of this rank; default: its share of the cores")
+        ->check(CLI::Range(1, 1024));
 
     auto* output = app.add_option_group("Output");
-    output->add_option("--log-every", options.log_every, "print the loss every N updates (synchronises the device each time)")->check(count_or_zero);
+    output
+        ->add_option("--log-every", options.log_every,
+                     "print the loss every N updates (synchronises the device each time)")
+        ->check(count_or_zero);
     output->add_flag("--mllog", options.mllog, "MLPerf log lines (:::MLLOG) on stdout");
     output->add_flag("-q,--quiet", options.quiet, "no progress on stderr");
-    output->add_option("--log-losses", options.log_losses, "write the loss of every update, mean over ranks")->type_name("FILE");
-    output->add_option("--dump-gradients", options.dump_gradients, "write the gradients of the first update")->type_name("FILE.safetensors");
-    output->add_option("--save-weights", options.save_weights, "write the trained weights")->type_name("FILE.safetensors");
+    output->add_option("--log-losses", options.log_losses, "write the loss of every update, mean over ranks")
+        ->type_name("FILE");
+    output->add_option("--dump-gradients", options.dump_gradients, "write the gradients of the first update")
+        ->type_name("FILE.safetensors");
+    output->add_option("--save-weights", options.save_weights, "write the trained weights")
+        ->type_name("FILE.safetensors");
     choice(app, "--reduction", options.reduction, reductions, "")->group("");
 
     std::vector<std::string> reversed(words.rbegin(), words.rend());

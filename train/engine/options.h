@@ -16,7 +16,8 @@ std::string name_of(Precision precision);
 
 enum class DeviceChoice { automatic, cpu, cuda };
 
-/// How gradients of the ranks are combined. Only `mean` trains; the others exist so that tests can show they are noticed.
+/// How gradients of the ranks are combined. Only `mean` trains; the others exist so that tests can show they
+/// are noticed.
 enum class Reduction { mean, sum, none };
 
 /// What a model is trained with unless the command line says otherwise.
@@ -78,7 +79,9 @@ struct KnownModel {
 };
 
 /// Parses a training command line for `ranks` ranks. Nothing when --help was asked for and printed.
-/// Throws bad_input with one sentence: unknown model or option, value out of range, global batch not divisible by the ranks.
-std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models, int ranks);
+/// Throws bad_input with one sentence: unknown model or option, value out of range, global batch not
+/// divisible by the ranks.
+std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models,
+                                     int ranks);
 
 }  // namespace joulemark::train

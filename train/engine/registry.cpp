@@ -15,8 +15,14 @@ std::span<const Model> models() {
          .source = "He et al. 2016, as torchvision.models.resnet50",
          .parameters = 25'557'032,
          .data = "ImageNet: a folder of JPEG images, or synthetic",
-         .defaults = {.epochs = 100, .local_batch = 256, .image_size = 224, .classes = 1000, .samples = 1'281'167,
-                      .lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4},
+         .defaults = {.epochs = 100,
+                      .local_batch = 256,
+                      .image_size = 224,
+                      .classes = 1000,
+                      .samples = 1'281'167,
+                      .lr = 0.1,
+                      .momentum = 0.9,
+                      .weight_decay = 1e-4},
          .make = make_resnet50},
     }};
     return all;

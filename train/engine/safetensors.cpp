@@ -14,14 +14,22 @@ namespace {
 
 const char* type_name(at::ScalarType type) {
     switch (type) {
-        case at::kFloat: return "F32";
-        case at::kDouble: return "F64";
-        case at::kBFloat16: return "BF16";
-        case at::kHalf: return "F16";
-        case at::kLong: return "I64";
-        case at::kInt: return "I32";
-        case at::kByte: return "U8";
-        default: throw environment_error("safetensors cannot hold {} tensors here", c10::toString(type));
+        case at::kFloat:
+            return "F32";
+        case at::kDouble:
+            return "F64";
+        case at::kBFloat16:
+            return "BF16";
+        case at::kHalf:
+            return "F16";
+        case at::kLong:
+            return "I64";
+        case at::kInt:
+            return "I32";
+        case at::kByte:
+            return "U8";
+        default:
+            throw environment_error("safetensors cannot hold {} tensors here", c10::toString(type));
     }
 }
 
@@ -45,7 +53,9 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
         const torch::Tensor dense = tensor.detach().to(torch::kCPU).contiguous();
         const std::size_t begin = data.size();
         data.append(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
-        header[name] = {{"dtype", type_name(dense.scalar_type())}, {"shape", dense.sizes().vec()}, {"data_offsets", {begin, data.size()}}};
+        header[name] = {{"dtype", type_name(dense.scalar_type())},
+                        {"shape", dense.sizes().vec()},
+                        {"data_offsets", {begin, data.size()}}};
     }
     std::string text = header.dump();
     text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data are aligned

@@ -9,14 +9,19 @@ namespace joulemark::train {
 double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch) {
     const double ratio = static_cast<double>(global_batch) / 256;
     switch (scaling) {
-        case LrScaling::linear: return lr * ratio;
-        case LrScaling::square_root: return lr * std::sqrt(ratio);
-        case LrScaling::none: break;
+        case LrScaling::linear:
+            return lr * ratio;
+        case LrScaling::square_root:
+            return lr * std::sqrt(ratio);
+        case LrScaling::none:
+            break;
     }
     return lr;
 }
 
-double default_warmup_epochs(std::int64_t epochs) { return std::min(5.0, 0.05 * static_cast<double>(epochs)); }
+double default_warmup_epochs(std::int64_t epochs) {
+    return std::min(5.0, 0.05 * static_cast<double>(epochs));
+}
 
 void LrSchedule::epoch_ended(double watched) {
     if (watched < best_ * (1 - threshold)) {

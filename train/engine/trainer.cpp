@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/trainer.h"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include <sched.h>
+#include <unistd.h>
 
 #include "core/csv.h"
 #include "core/error.h"
@@ -50,8 +50,8 @@ Training::Training(const Model& model, const Options& options, World& world)
       mllog_(options.mllog && world.rank() == 0),
       model_name_(model.name),
       shard_{world.rank(), world.size(), options.local_batch} {
-    threads_ = options.threads.value_or(
-        default_threads(usable_cores(), static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), world.ranks().local_size));
+    threads_ = options.threads.value_or(default_threads(
+        usable_cores(), static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), world.ranks().local_size));
     loader_threads_ = options.loader_threads.value_or(std::min(threads_, most_loader_threads));
     at::set_num_threads(threads_);
     at::set_num_interop_threads(1);
@@ -59,8 +59,7 @@ Training::Training(const Model& model, const Options& options, World& world)
     world.together([&] { device_ = choose_device(options.device, options.precision, world.ranks()); });
     world.together([&] { world_.connect(device_); });
     world.together([&] { open_data(model); });
-    place_model();
-    start_loader();
+    world.together([&] { place_model(); });
 }
 
 void Training::open_data(const Model& model) {
@@ -76,8 +75,10 @@ void Training::open_data(const Model& model) {
     }
     steps_per_epoch_ = shard_.steps(samples_per_epoch_);
     if (steps_per_epoch_ == 0) {
-        throw bad_input("an epoch of {} samples is less than one global batch of {}: lower --local-batch or --global-batch",
-                        samples_per_epoch_, shard_.global_batch());
+        throw bad_input(
+            "an epoch of {} samples is less than one global batch of {}: lower --local-batch or "
+            "--global-batch",
+            samples_per_epoch_, shard_.global_batch());
     }
     steps_ = steps_per_epoch_ * options_.epochs;
     if (options_.steps) {
@@ -99,26 +100,33 @@ void Training::place_model() {
             }
         }
     }
-    const std::vector<torch::Tensor> parameters = module.parameters();
-    for (const torch::Tensor& parameter : parameters) {
+    for (const torch::Tensor& parameter : module.parameters()) {
         parameters_ += parameter.numel();
     }
+    optimizer_.emplace(module.parameters(), options_.momentum, options_.weight_decay);
+    if (options_.precision == Precision::fp16) {
+        scaler_.emplace(device_);
+    }
+    schedule_.emplace(scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch()),
+                      std::llround(options_.lr_warmup_epochs * static_cast<double>(steps_per_epoch_)));
+}
+
+/// Rank 0's weights on every rank, and the reducer that averages gradients.
+void Training::join_ranks() {
+    if (!world_.group()) {
+        return;
+    }
+    const std::vector<torch::Tensor> parameters = workload_->module().parameters();
     {
         const torch::NoGradGuard no_grad;
         world_.broadcast_from_0(parameters);
     }
-    optimizer_.emplace(parameters, options_.momentum, options_.weight_decay);
-    if (options_.precision == Precision::fp16) {
-        scaler_.emplace(device_);
-    }
-    if (world_.group() && options_.reduction != Reduction::none) {
+    if (options_.reduction != Reduction::none) {
         reducer_ = make_reducer(parameters, world_.group());
-        if (options_.reduction == Reduction::sum) {
-            sum_instead_of_mean(*reducer_, world_.group());
-        }
     }
-    schedule_.emplace(scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch()),
-                      std::llround(options_.lr_warmup_epochs * static_cast<double>(steps_per_epoch_)));
+    if (options_.reduction == Reduction::sum) {
+        sum_instead_of_mean(*reducer_, world_.group());
+    }
 }
 
 Loader::Settings Training::loader_settings(BadSamples bad_samples) const {
@@ -141,7 +149,8 @@ std::optional<BatchPlan> Training::plan_next_batch() {
     const std::int64_t epoch = planned_ / steps_per_epoch_;
     const std::int64_t step = planned_ % steps_per_epoch_;
     if (step == 0) {
-        order_ = permutation(workload_->training_data().size(), options_.seed, static_cast<std::uint64_t>(epoch));
+        order_ =
+            permutation(workload_->training_data().size(), options_.seed, static_cast<std::uint64_t>(epoch));
     }
     ++planned_;
     const auto part = shard_.part(order_, step);
@@ -150,10 +159,13 @@ std::optional<BatchPlan> Training::plan_next_batch() {
 
 void Training::start_loader() {
     loader_ = std::make_unique<Loader>(
-        workload_->training_data(), [this] { return plan_next_batch(); }, loader_settings(BadSamples::replace));
+        workload_->training_data(), [this] { return plan_next_batch(); },
+        loader_settings(BadSamples::replace));
 }
 
 void Training::run() {
+    join_ranks();
+    start_loader();
     announce();
     Feed feed(*loader_, device_);
     mllog_.begin("run_start");
@@ -173,7 +185,8 @@ void Training::run() {
 Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     workload_->module().train();
     const std::int64_t updates = std::min(steps_per_epoch_, steps_ - step_);
-    const torch::Tensor losses = torch::empty({updates}, torch::TensorOptions(torch::kFloat32).device(device_));
+    const torch::Tensor losses =
+        torch::empty({updates}, torch::TensorOptions(torch::kFloat32).device(device_));
     const torch::Tensor quality_sum = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(device_));
     Totals totals;
     totals.updates = updates;
@@ -189,6 +202,7 @@ Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
         TORCH_CHECK(batch, "the loader ended before the epoch");
         const Outcome outcome = update(*batch);
         losses[i].copy_(outcome.loss);
+        totals.local_tokens += batch->tokens;
         quality_sum.add_(outcome.quality_sum);
         if (options_.log_every > 0 && step_ % options_.log_every == 0) {
             tell(fmt::format("update {} loss {}", step_, outcome.loss.item<double>()));
@@ -265,7 +279,8 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         },
         loader_settings(BadSamples::leave_out));
     Feed feed(loader, device_);
-    const torch::Tensor sums = torch::zeros({3}, torch::TensorOptions(torch::kFloat64).device(device_));  // loss, quality, samples
+    const torch::Tensor sums =
+        torch::zeros({3}, torch::TensorOptions(torch::kFloat64).device(device_));  // loss, quality, samples
     while (const std::optional<Batch> batch = feed.next()) {
         if (batch->samples == 0) {
             continue;
@@ -275,6 +290,7 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         sums[0].add_(outcome.loss * batch->samples);
         sums[1].add_(outcome.quality_sum);
         totals.local_samples += batch->samples;
+        totals.local_tokens += batch->tokens;
     }
     sums[2].fill_(totals.local_samples);
     synchronise(device_);
@@ -333,15 +349,17 @@ void Training::announce() const {
     mllog_.event("global_batch_size", shard_.global_batch());
     mllog_.event("train_samples", samples_per_epoch_);
     mllog_.event("seed", options_.seed);
-    tell(fmt::format("{} ({} parameters), {} samples an epoch, {} rank{} x {} = {} a batch, {} on {}", model_name_, parameters_,
-                     steps_per_epoch_ * shard_.global_batch(), world_.size(), world_.size() == 1 ? "" : "s",
-                     options_.local_batch, shard_.global_batch(), name_of(options_.precision), device));
+    tell(fmt::format("{} ({} parameters), {} samples an epoch, {} rank{} x {} = {} a batch, {} on {}",
+                     model_name_, parameters_, steps_per_epoch_ * shard_.global_batch(), world_.size(),
+                     world_.size() == 1 ? "" : "s", options_.local_batch, shard_.global_batch(),
+                     name_of(options_.precision), device));
 }
 
 RegionCounts Training::region_counts(const Totals& totals, const std::string& quality_name) const {
     RegionCounts counts;
     counts.samples = totals.local_samples;
     counts.updates = totals.updates;
+    counts.tokens = totals.local_tokens;
     if (std::isfinite(totals.loss)) {
         counts.loss = totals.loss;
     }
@@ -350,12 +368,13 @@ RegionCounts Training::region_counts(const Totals& totals, const std::string& qu
 }
 
 void Training::report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated) {
-    std::string line = fmt::format("epoch {}/{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}", epoch + 1,
-                                   options_.epochs, seconds(trained.end_ns - trained.begin_ns),
-                                   samples_per_s(trained.samples, trained.begin_ns, trained.end_ns), csv::text(trained.loss),
-                                   workload_->quality_name(), trained.quality);
+    std::string line = fmt::format("epoch {}/{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
+                                   epoch + 1, options_.epochs, seconds(trained.end_ns - trained.begin_ns),
+                                   samples_per_s(trained.samples, trained.begin_ns, trained.end_ns),
+                                   csv::text(trained.loss), workload_->quality_name(), trained.quality);
     if (evaluated) {
-        line += fmt::format("  val loss {}  {} {:.4f}", csv::text(evaluated->loss), workload_->quality_name(), evaluated->quality);
+        line += fmt::format("  val loss {}  {} {:.4f}", csv::text(evaluated->loss), workload_->quality_name(),
+                            evaluated->quality);
     }
     tell(line);
     nlohmann::json note = {{"epoch", epoch}, {"lr", schedule_->lr(step_)}};

@@ -22,8 +22,8 @@
 
 namespace joulemark::train {
 
-/// One training run of this rank. Nothing inside an epoch waits for the device: losses and qualities are collected there and
-/// read once, when the device has come to the epoch's end and the edge has been marked.
+/// One training run of this rank. Nothing inside an epoch waits for the device: losses and qualities are
+/// collected there and read once, when the device has come to the epoch's end and the edge has been marked.
 class Training {
   public:
     /// Sets everything up, together with the other ranks: throws what World::together throws.
@@ -39,6 +39,7 @@ class Training {
         double quality = 0;  ///< the same
         std::int64_t samples = 0;
         std::int64_t local_samples = 0;
+        std::int64_t local_tokens = 0;
         std::int64_t updates = 0;
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
@@ -46,6 +47,7 @@ class Training {
 
     void open_data(const Model& model);
     void place_model();
+    void join_ranks();
     void start_loader();
     std::optional<BatchPlan> plan_next_batch();
     Loader::Settings loader_settings(BadSamples bad_samples) const;

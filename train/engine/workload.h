@@ -10,14 +10,15 @@
 
 namespace joulemark::train {
 
-/// What a model made of a batch: both scalars stay on the device, so that reading them is the caller's decision.
+/// What a model made of a batch: both scalars stay on the device, so that reading them is the caller's
+/// decision.
 struct Outcome {
     torch::Tensor loss;         ///< mean over the batch's samples, differentiable
     torch::Tensor quality_sum;  ///< sum over the samples; divided by their number it is the quality
 };
 
-/// A model with its data and its objective: all that the training loop has to know about it. The quality is of the kind
-/// where lower is better.
+/// A model with its data and its objective: all that the training loop has to know about it. The quality is
+/// of the kind where lower is better.
 class Workload {
   public:
     virtual ~Workload() = default;

@@ -21,10 +21,14 @@ void all_reduce_sum(const Group& group, const Tensor& tensor) {
 }
 
 /// [C] as [1, C, 1, 1].
-Tensor per_channel(const Tensor& values) { return values.view({1, -1, 1, 1}); }
+Tensor per_channel(const Tensor& values) {
+    return values.view({1, -1, 1, 1});
+}
 
 /// Sums over N, H, W: [N, C, H, W] to [C].
-Tensor channel_sum(const Tensor& x) { return x.sum({0, 2, 3}); }
+Tensor channel_sum(const Tensor& x) {
+    return x.sum({0, 2, 3});
+}
 
 /// With n samples and pixels of all ranks, m their mean, s = 1 / sqrt(variance + epsilon), x^ = (x - m) s:
 ///   y  = w x^ + b
@@ -32,10 +36,10 @@ Tensor channel_sum(const Tensor& x) { return x.sum({0, 2, 3}); }
 ///   dw = sum(dy x^),  db = sum(dy),                over this rank: the reducer adds them up as any gradient
 struct SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
     /// Also returns the mean, the biased variance, and n, for the running statistics.
-    static variable_list forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                                 const Group& group) {
-        // Each rank's variance is computed about its own mean, and the sums are joined in fp64: the difference of two
-        // large sums would cost fp32 the digits that the comparison with one rank needs.
+    static variable_list forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                                 const Tensor& bias, const Group& group) {
+        // Each rank's variance is computed about its own mean, and the sums are joined in fp64: the
+        // difference of two large sums would cost fp32 the digits that the comparison with one rank needs.
         const Tensor wide = x.to(torch::kFloat32);
         const double local_count = static_cast<double>(x.numel() / x.size(1));
         const auto [local_var, local_mean] = at::var_mean(wide, at::IntArrayRef{0, 2, 3}, /*unbiased=*/false);
@@ -73,7 +77,8 @@ struct SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
         const Tensor sums = torch::stack({db, dw}).to(torch::kFloat64);
         all_reduce_sum(context->saved_data["group"].toCustomClass<c10d::ProcessGroup>(), sums);
         const Tensor means = (sums / n).to(torch::kFloat32);
-        const Tensor dx = (dy - per_channel(means[0]) - normalised * per_channel(means[1])) * per_channel(weight * inverse_sd);
+        const Tensor dx = (dy - per_channel(means[0]) - normalised * per_channel(means[1])) *
+                          per_channel(weight * inverse_sd);
         return {dx.to(x.scalar_type()), dw, db, Tensor()};
     }
 };
@@ -93,7 +98,8 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
         num_batches_tracked.add_(1);
     }
     if (!is_training() || !group_) {
-        return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum, epsilon, /*cudnn=*/true);
+        return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum, epsilon,
+                                 /*cudnn=*/true);
     }
     const auto outputs = SyncBatchNorm::apply(x, weight, bias, group_);
     const torch::NoGradGuard no_grad;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/torch.h>
-
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/torch.h>
 
 namespace joulemark::train {
 
-/// Batch normalisation over N, H, W of [N, C, H, W], with PyTorch's names, epsilon 1e-5 and momentum 0.1. With a process
-/// group its training statistics are those of all ranks' samples, forward and backward; so then one rank with a batch
-/// and several with its parts compute the same.
+/// Batch normalisation over N, H, W of [N, C, H, W], with PyTorch's names, epsilon 1e-5 and momentum 0.1.
+/// With a process group its training statistics are those of all ranks' samples, forward and backward; so
+/// then one rank with a batch and several with its parts compute the same.
 class BatchNorm2dImpl : public torch::nn::Module {
   public:
     BatchNorm2dImpl(std::int64_t channels, c10::intrusive_ptr<c10d::ProcessGroup> group);

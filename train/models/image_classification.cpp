@@ -18,8 +18,8 @@ ImageData synthetic_images(const Options& options) {
         throw bad_input("the synthetic data set holds at most {} samples", most);
     }
     const auto make = [&](std::int64_t size, Split split) {
-        return std::make_unique<SyntheticImages>(static_cast<std::uint32_t>(size), data.classes, options.image_size,
-                                                 options.seed, split);
+        return std::make_unique<SyntheticImages>(static_cast<std::uint32_t>(size), data.classes,
+                                                 options.image_size, options.seed, split);
     };
     data.training = make(samples, Split::training);
     data.validation = options.eval_samples > 0 ? make(options.eval_samples, Split::validation) : nullptr;
@@ -33,13 +33,15 @@ ImageData folder_images(const Options& options) {
     const auto found = static_cast<std::int64_t>(training.classes().size());
     data.classes = options.classes.value_or(found);
     if (data.classes < found) {
-        throw bad_input("--classes {} is fewer than the {} class folders of {}", data.classes, found, folders.train.string());
+        throw bad_input("--classes {} is fewer than the {} class folders of {}", data.classes, found,
+                        folders.train.string());
     }
     if (!folders.validation.empty()) {
         data.validation = std::make_unique<FolderImages>(ImageFiles(folders.validation, training.classes()),
                                                          options.image_size, options.seed, Split::validation);
     }
-    data.training = std::make_unique<FolderImages>(std::move(training), options.image_size, options.seed, Split::training);
+    data.training = std::make_unique<FolderImages>(std::move(training), options.image_size, options.seed,
+                                                   Split::training);
     return data;
 }
 
@@ -57,7 +59,7 @@ Outcome ImageClassification::forward(const Batch& batch) {
         format_ = module_->parameters().front().suggest_memory_format();
     }
     torch::Tensor images = batch.inputs.front().to(torch::kFloat32).sub_(mean_).mul_(inverse_sd_);
-    images = images.contiguous(format_);  // they come as NHWC
+    images = images.contiguous(format_);            // they come as NHWC
     const torch::Tensor logits = network_(images);  // [B, classes]
     const torch::Tensor loss = torch::cross_entropy_loss(logits.to(torch::kFloat32), batch.target);
     return {loss, logits.detach().argmax(1).ne(batch.target).sum()};

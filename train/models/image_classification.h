@@ -18,7 +18,8 @@ struct ImageData {
     std::int64_t classes = 0;
 };
 
-/// --dataset, --samples, --eval-samples, --image-size, --classes as data sets. Throws bad_input naming the folder.
+/// --dataset, --samples, --eval-samples, --image-size, --classes as data sets. Throws bad_input naming the
+/// folder.
 ImageData open_images(const Options& options);
 
 /// A network from images to class logits: ImageNet's normalisation, cross-entropy, top-1 error.

@@ -17,7 +17,8 @@ nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, s
 
 }  // namespace
 
-BottleneckImpl::BottleneckImpl(std::int64_t in, std::int64_t width, std::int64_t stride, const ResNetConfig& config)
+BottleneckImpl::BottleneckImpl(std::int64_t in, std::int64_t width, std::int64_t stride,
+                               const ResNetConfig& config)
     : conv1_(convolution(in, width, 1)),
       conv2_(convolution(width, width, 3, stride)),
       conv3_(convolution(width, expansion * width, 1)),
@@ -34,8 +35,9 @@ BottleneckImpl::BottleneckImpl(std::int64_t in, std::int64_t width, std::int64_t
         nn::init::zeros_(bn3_->weight);
     }
     if (stride != 1 || in != expansion * width) {
-        downsample_ = register_module("downsample", nn::Sequential(convolution(in, expansion * width, 1, stride),
-                                                                   BatchNorm2d(expansion * width, config.sync_group)));
+        downsample_ =
+            register_module("downsample", nn::Sequential(convolution(in, expansion * width, 1, stride),
+                                                         BatchNorm2d(expansion * width, config.sync_group)));
     }
 }
 
@@ -63,7 +65,7 @@ ResNetImpl::ResNetImpl(const ResNetConfig& config)
 }
 
 Tensor ResNetImpl::forward(Tensor x) {
-    x = bn1_(conv1_(x)).relu_();                                    // [N, w, H/2, W/2]
+    x = bn1_(conv1_(x)).relu_();                                      // [N, w, H/2, W/2]
     x = torch::max_pool2d(x, /*kernel=*/3, /*stride=*/2, /*pad=*/1);  // [N, w, H/4, W/4]
     for (auto& layer : layers_) {
         x = layer->forward(x);  // [N, 4w, H/4, W/4] .. [N, 32w, H/32, W/32]

@@ -11,13 +11,15 @@
 
 namespace joulemark::train {
 
-/// Bottleneck residual network (He et al. 2016, with the stride in the 3x3 convolution as torchvision has it). Parameters, buffers and
-/// their initial distributions are those of torchvision's resnet50, under the same names.
+/// Bottleneck residual network (He et al. 2016, with the stride in the 3x3 convolution as torchvision has
+/// it). Parameters, buffers and their initial distributions are those of torchvision's resnet50, under the
+/// same names.
 struct ResNetConfig {
     std::vector<std::int64_t> blocks = {3, 4, 6, 3};  ///< bottlenecks of layer1 .. layer4
     std::int64_t width = 64;                          ///< channels behind conv1; layer i has width * 2^(i-1)
     std::int64_t classes = 1000;
-    bool zero_init_residual = false;  ///< the last norm of a block starts at 0: every block starts as the identity
+    bool zero_init_residual =
+        false;  ///< the last norm of a block starts at 0: every block starts as the identity
     c10::intrusive_ptr<c10d::ProcessGroup> sync_group;  ///< batch-norm statistics over these ranks
 };
 

@@ -11,7 +11,8 @@
 
 namespace joulemark::train {
 
-/// ResNet-50 on images, cross-entropy, top-1 error. Settings: width, blocks (four numbers), zero_init_residual.
+/// ResNet-50 on images, cross-entropy, top-1 error. Settings: width, blocks (four numbers),
+/// zero_init_residual.
 std::unique_ptr<Workload> make_resnet50(const Options& options, HyperParameters& settings,
                                         c10::intrusive_ptr<c10d::ProcessGroup> sync_group);
 

@@ -20,21 +20,31 @@ constexpr std::int64_t largest_message = 1 << 30;  // elements; MPI counts are 3
 
 MPI_Datatype mpi_type(at::ScalarType type) {
     switch (type) {
-        case at::kFloat: return MPI_FLOAT;
-        case at::kDouble: return MPI_DOUBLE;
-        case at::kLong: return MPI_INT64_T;
-        case at::kInt: return MPI_INT32_T;
-        case at::kByte: return MPI_UINT8_T;
-        default: throw environment_error("MPI cannot reduce {} tensors here", c10::toString(type));
+        case at::kFloat:
+            return MPI_FLOAT;
+        case at::kDouble:
+            return MPI_DOUBLE;
+        case at::kLong:
+            return MPI_INT64_T;
+        case at::kInt:
+            return MPI_INT32_T;
+        case at::kByte:
+            return MPI_UINT8_T;
+        default:
+            throw environment_error("MPI cannot reduce {} tensors here", c10::toString(type));
     }
 }
 
 MPI_Op mpi_operation(c10d::ReduceOp operation) {
     switch (static_cast<c10d::ReduceOp::RedOpType>(operation)) {
-        case c10d::ReduceOp::SUM: return MPI_SUM;
-        case c10d::ReduceOp::MIN: return MPI_MIN;
-        case c10d::ReduceOp::MAX: return MPI_MAX;
-        default: throw environment_error("MPI has no such reduction here");
+        case c10d::ReduceOp::SUM:
+            return MPI_SUM;
+        case c10d::ReduceOp::MIN:
+            return MPI_MIN;
+        case c10d::ReduceOp::MAX:
+            return MPI_MAX;
+        default:
+            throw environment_error("MPI has no such reduction here");
     }
 }
 
@@ -65,7 +75,8 @@ class MpiBackend final : public c10d::Backend {
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
         for (const at::Tensor& tensor : tensors) {
             in_parts(tensor, [&](void* data, int count) {
-                MPI_Bcast(data, count, mpi_type(tensor.scalar_type()), static_cast<int>(options.rootRank), MPI_COMM_WORLD);
+                MPI_Bcast(data, count, mpi_type(tensor.scalar_type()), static_cast<int>(options.rootRank),
+                          MPI_COMM_WORLD);
             });
         }
         return done(tensors);
@@ -74,8 +85,8 @@ class MpiBackend final : public c10d::Backend {
     WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
         for (const at::Tensor& tensor : tensors) {
             in_parts(tensor, [&](void* data, int count) {
-                MPI_Allreduce(MPI_IN_PLACE, data, count, mpi_type(tensor.scalar_type()), mpi_operation(options.reduceOp),
-                              MPI_COMM_WORLD);
+                MPI_Allreduce(MPI_IN_PLACE, data, count, mpi_type(tensor.scalar_type()),
+                              mpi_operation(options.reduceOp), MPI_COMM_WORLD);
             });
         }
         return done(tensors);
@@ -99,13 +110,16 @@ Mpi::Mpi(int rank, int size) : rank_(rank), size_(size) {
     MPI_Comm_size(MPI_COMM_WORLD, &actual_size);
     if (actual_rank != rank || actual_size != size) {
         throw environment_error(
-            "the launcher says rank {} of {}, but MPI says rank {} of {}: start with the mpirun of the MPI that "
+            "the launcher says rank {} of {}, but MPI says rank {} of {}: start with the mpirun of the MPI "
+            "that "
             "joulemark-train is linked with, or with srun --mpi=pmix",
             rank, size, actual_rank, actual_size);
     }
 }
 
-Mpi::~Mpi() { MPI_Finalize(); }
+Mpi::~Mpi() {
+    MPI_Finalize();
+}
 
 int Mpi::minimum(int value) const {
     MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -129,6 +143,8 @@ void Mpi::abort(int code) const {
     std::_Exit(code);
 }
 
-c10::intrusive_ptr<c10d::Backend> Mpi::backend() const { return c10::make_intrusive<MpiBackend>(rank_, size_); }
+c10::intrusive_ptr<c10d::Backend> Mpi::backend() const {
+    return c10::make_intrusive<MpiBackend>(rank_, size_);
+}
 
 }  // namespace joulemark::train

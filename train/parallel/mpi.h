@@ -24,8 +24,8 @@ class Mpi {
     /// Ends all ranks.
     [[noreturn]] void abort(int code) const;
 
-    /// Collectives on CPU tensors, done when the call returns: without a progress thread MPI does not overlap them with
-    /// computation, so a pending one would only pretend to.
+    /// Collectives on CPU tensors, done when the call returns: without a progress thread MPI does not overlap
+    /// them with computation, so a pending one would only pretend to.
     c10::intrusive_ptr<c10d::Backend> backend() const;
 
   private:

@@ -39,9 +39,10 @@ std::optional<int> slurm_tasks_on_node(std::string_view list, int node) {
     for (const std::string& group : groups) {
         const auto open = group.find("(x");
         const auto count = csv::integer(std::string_view(group).substr(0, open));
-        const auto repeat = open == std::string::npos
-                                ? std::optional<std::int64_t>(1)
-                                : csv::integer(std::string_view(group).substr(open + 2, group.size() - open - 3));
+        const auto repeat =
+            open == std::string::npos
+                ? std::optional<std::int64_t>(1)
+                : csv::integer(std::string_view(group).substr(open + 2, group.size() - open - 3));
         if (!count || !repeat) {
             return std::nullopt;
         }
@@ -61,8 +62,10 @@ void read_torchrun(const Environment& environment, Ranks& ranks) {
 
 void read_mpirun(const Environment& environment, Ranks& ranks) {
     ranks.launcher = Launcher::mpirun;
-    ranks.local_rank = first_number(environment, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}).value_or(0);
-    ranks.local_size = first_number(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}).value_or(1);
+    ranks.local_rank =
+        first_number(environment, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}).value_or(0);
+    ranks.local_size =
+        first_number(environment, {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}).value_or(1);
 }
 
 void read_srun(const Environment& environment, Ranks& ranks) {
@@ -73,9 +76,11 @@ void read_srun(const Environment& environment, Ranks& ranks) {
     ranks.local_size = tasks ? slurm_tasks_on_node(*tasks, node).value_or(1) : 1;
     const auto hosts = expand_slurm_hosts(environment("SLURM_STEP_NODELIST").value_or("localhost"));
     ranks.master_host = hosts.front();
-    // A port that the ranks of this step agree on without talking, and that differs between steps of one node.
+    // A port that the ranks of this step agree on without talking, and that differs between steps of one
+    // node.
     ranks.master_port = 20000 + (number(environment, "SLURM_JOB_ID").value_or(0) * 7 +
-                                 number(environment, "SLURM_STEP_ID").value_or(0)) % 20000;
+                                 number(environment, "SLURM_STEP_ID").value_or(0)) %
+                                    20000;
 }
 
 }  // namespace
@@ -106,9 +111,12 @@ std::vector<std::string> expand_slurm_hosts(std::string_view list) {
         for (const std::string& range : ranges) {
             const auto dash = std::min(range.find('-'), range.size());
             const auto first = csv::integer(std::string_view(range).substr(0, dash)).value_or(0);
-            const auto last = dash < range.size() ? csv::integer(std::string_view(range).substr(dash + 1)).value_or(first) : first;
+            const auto last = dash < range.size()
+                                  ? csv::integer(std::string_view(range).substr(dash + 1)).value_or(first)
+                                  : first;
             for (auto number = first; number <= last; ++number) {
-                hosts.push_back(fmt::format("{}{:0{}}{}", element.substr(0, open), number, dash, element.substr(close + 1)));
+                hosts.push_back(fmt::format("{}{:0{}}{}", element.substr(0, open), number, dash,
+                                            element.substr(close + 1)));
             }
         }
     }
@@ -117,7 +125,8 @@ std::vector<std::string> expand_slurm_hosts(std::string_view list) {
 
 Ranks ranks_from(const Environment& environment) {
     Ranks ranks;
-    const auto take = [&](std::initializer_list<const char*> rank_names, std::initializer_list<const char*> size_names) {
+    const auto take = [&](std::initializer_list<const char*> rank_names,
+                          std::initializer_list<const char*> size_names) {
         const auto rank = first_number(environment, rank_names);
         const auto size = first_number(environment, size_names);
         if (!rank || !size) {
@@ -131,7 +140,8 @@ Ranks ranks_from(const Environment& environment) {
         read_torchrun(environment, ranks);
     } else if (take({"OMPI_COMM_WORLD_RANK"}, {"OMPI_COMM_WORLD_SIZE"})) {
         read_mpirun(environment, ranks);
-    } else if (environment("SLURM_STEP_ID") && take({"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})) {
+    } else if (environment("SLURM_STEP_ID") &&
+               take({"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})) {
         read_srun(environment, ranks);
     } else if (take({"PMI_RANK", "PMIX_RANK"}, {"PMI_SIZE"})) {
         read_mpirun(environment, ranks);

@@ -26,16 +26,16 @@ struct Ranks {
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 std::optional<std::string> process_environment(const char* name);
 
-/// Reads torchrun's, mpirun's (OpenMPI; PMI) and srun's variables, in this order; one rank without any. A shell inside
-/// `salloc` or `sbatch` has SLURM_NTASKS but is no rank: only SLURM_STEP_ID with SLURM_PROCID counts.
-/// Throws bad_input when a launcher's variables contradict each other.
+/// Reads torchrun's, mpirun's (OpenMPI; PMI) and srun's variables, in this order; one rank without any. A
+/// shell inside `salloc` or `sbatch` has SLURM_NTASKS but is no rank: only SLURM_STEP_ID with SLURM_PROCID
+/// counts. Throws bad_input when a launcher's variables contradict each other.
 Ranks ranks_from(const Environment& environment);
 
 /// The hosts of a Slurm list: "gpu[01-03,07],login1" gives gpu01 gpu02 gpu03 gpu07 login1.
 std::vector<std::string> expand_slurm_hosts(std::string_view list);
 
-/// Threads for one rank: the cores this process may use, shared among the node's ranks unless the launcher has
-/// already bound each rank to cores of its own.
+/// Threads for one rank: the cores this process may use, shared among the node's ranks unless the launcher
+/// has already bound each rank to cores of its own.
 int default_threads(int usable_cores, int online_cores, int local_size);
 
 }  // namespace joulemark::train

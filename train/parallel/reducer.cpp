@@ -12,10 +12,11 @@ using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 using Buckets = std::vector<std::vector<std::size_t>>;
 using Names = std::unordered_map<std::size_t, std::string>;
 
-/// With the arguments that every version takes, and those that 2.13 appended. A template, so that the branch which the
-/// installed version lacks is not compiled.
+/// With the arguments that every version takes, and those that 2.13 appended. A template, so that the branch
+/// which the installed version lacks is not compiled.
 template <typename Reducer = c10d::Reducer>
-std::shared_ptr<Reducer> construct(const std::vector<torch::Tensor>& parameters, Buckets buckets, const Group& group) {
+std::shared_ptr<Reducer> construct(const std::vector<torch::Tensor>& parameters, Buckets buckets,
+                                   const Group& group) {
     const std::vector<bool> sparse(parameters.size(), false);
     constexpr bool find_unused = false;
     constexpr bool gradient_as_bucket_view = true;
@@ -23,8 +24,9 @@ std::shared_ptr<Reducer> construct(const std::vector<torch::Tensor>& parameters,
     constexpr bool python = false;
     const std::int64_t cap = c10d::kDefaultBucketBytesCap;
     const std::int64_t first_cap = c10d::kDefaultFirstBucketBytes;
-    if constexpr (std::is_constructible_v<Reducer, std::vector<at::Tensor>, Buckets, Group, std::vector<bool>, std::int64_t, bool,
-                                          bool, Names, std::int64_t, bool, bool, std::vector<std::int64_t>>) {
+    if constexpr (std::is_constructible_v<Reducer, std::vector<at::Tensor>, Buckets, Group, std::vector<bool>,
+                                          std::int64_t, bool, bool, Names, std::int64_t, bool, bool,
+                                          std::vector<std::int64_t>>) {
         return std::make_shared<Reducer>(parameters, std::move(buckets), group, sparse, cap, find_unused,
                                          gradient_as_bucket_view, Names(), first_cap, skip_unused, python,
                                          std::vector<std::int64_t>());
@@ -45,9 +47,11 @@ class SumHook final : public c10d::CppCommHookInterface<Group> {
 
 }  // namespace
 
-std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters, const Group& group) {
+std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters,
+                                            const Group& group) {
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
-        parameters, {static_cast<std::size_t>(c10d::kDefaultFirstBucketBytes), static_cast<std::size_t>(c10d::kDefaultBucketBytesCap)});
+        parameters, {static_cast<std::size_t>(c10d::kDefaultFirstBucketBytes),
+                     static_cast<std::size_t>(c10d::kDefaultBucketBytesCap)});
     // Backward reaches the last parameters first.
     std::ranges::reverse(buckets);
     return construct(parameters, std::move(buckets), group);

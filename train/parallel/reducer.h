@@ -4,15 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include <torch/torch.h>
-
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <torch/torch.h>
 
 namespace joulemark::train {
 
-/// c10d's reducer, whose constructor differs between PyTorch versions: this file is the only one that knows. Parameters are
-/// gathered in buckets in the reverse of their order, each all-reduced as soon as backward has filled it. Every rank
-/// must compute a gradient for every parameter in every step.
+/// c10d's reducer, whose constructor differs between PyTorch versions: this file is the only one that knows.
+/// Parameters are gathered in buckets in the reverse of their order, each all-reduced as soon as backward has
+/// filled it. Every rank must compute a gradient for every parameter in every step.
 std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters,
                                             const c10::intrusive_ptr<c10d::ProcessGroup>& group);
 

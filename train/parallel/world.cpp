@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/world.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -14,9 +12,11 @@
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/units.h"
+#include "engine/failure.h"
 #include "parallel/nccl.h"
 
 namespace joulemark::train {
@@ -24,6 +24,7 @@ namespace {
 
 constexpr const char* failed_key = "failed";
 constexpr std::int64_t watch_period_ns = ns_per_s;
+constexpr std::chrono::minutes slowest_setup(30);  // listing millions of files on a slow file system
 
 std::string host_name() {
     std::array<char, HOST_NAME_MAX + 1> name{};
@@ -43,7 +44,8 @@ int value_of(const std::vector<std::uint8_t>& bytes) {
     return value;
 }
 
-c10::intrusive_ptr<c10d::Store> tcp_store(const std::string& host, int port, bool serves, std::optional<std::size_t> workers) {
+c10::intrusive_ptr<c10d::Store> tcp_store(const std::string& host, int port, bool serves,
+                                          std::optional<std::size_t> workers) {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(port);
     options.isServer = serves;
@@ -52,7 +54,8 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const std::string& host, int port, boo
     try {
         return c10::make_intrusive<c10d::TCPStore>(host, options);
     } catch (const c10::Error&) {
-        throw environment_error("rank 0 of the job cannot be reached at {}:{}: check MASTER_ADDR and MASTER_PORT", host, port);
+        throw environment_error(
+            "rank 0 of the job cannot be reached at {}:{}: check MASTER_ADDR and MASTER_PORT", host, port);
     }
 }
 
@@ -89,8 +92,10 @@ World::~World() {
 
 void World::open_store() {
     if (ranks_.master_host.empty() || ranks_.master_port == 0) {
-        throw bad_input("{} ranks need MASTER_ADDR and MASTER_PORT in the environment: start them with torchrun, mpirun or srun",
-                        ranks_.size);
+        throw bad_input(
+            "{} ranks need MASTER_ADDR and MASTER_PORT in the environment: start them with torchrun, mpirun "
+            "or srun",
+            ranks_.size);
     }
     // torchrun serves a store itself and says so; a restarted job must not see the keys of the one before.
     const bool served = process_environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -98,6 +103,7 @@ void World::open_store() {
                                  static_cast<std::size_t>(ranks_.size));
     store_ = c10::make_intrusive<c10d::PrefixStore>(
         "joulemark/" + process_environment("TORCHELASTIC_RESTART_COUNT").value_or("0"), store);
+    store_->setTimeout(slowest_setup);
 }
 
 /// A rank that fails leaves a word in the store; one whose store is gone has lost rank 0.
@@ -151,8 +157,8 @@ void World::together(const std::function<void()>& part) {
     std::optional<Error> mine;
     try {
         part();
-    } catch (const Error& error) {
-        mine = error;
+    } catch (const std::exception& error) {
+        mine = as_error(error);
     }
     if (ranks_.size == 1) {
         if (mine) {
@@ -177,8 +183,9 @@ void World::connect(torch::Device device) {
     }
     if (device.is_cpu()) {
         if (ranks_.launcher == Launcher::torchrun) {
-            throw environment_error("{} ranks on the CPU talk through MPI: start them with mpirun or srun instead of torchrun",
-                                    ranks_.size);
+            throw environment_error(
+                "{} ranks on the CPU talk through MPI: start them with mpirun or srun instead of torchrun",
+                ranks_.size);
         }
         if (!mpi_) {
             mpi_ = std::make_unique<Mpi>(ranks_.rank, ranks_.size);
@@ -198,7 +205,9 @@ void World::connect(torch::Device device) {
         }
         port = mpi_->broadcast(port, 0);
         const std::string host = mpi_->broadcast(host_name(), 0);
-        store = served ? served : tcp_store(ranks_.local_size == ranks_.size ? "localhost" : host, port, false, std::nullopt);
+        store = served ? served
+                       : tcp_store(ranks_.local_size == ranks_.size ? "localhost" : host, port, false,
+                                   std::nullopt);
     }
     group_ = c10::make_intrusive<c10d::ProcessGroup>(store, ranks_.rank, ranks_.size);
     const auto backend = make_nccl_backend(store, ranks_.rank, ranks_.size);

@@ -6,10 +6,9 @@
 #include <string>
 #include <thread>
 
-#include <torch/torch.h>
-
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/torch.h>
 
 #include "core/error.h"
 #include "parallel/mpi.h"
@@ -22,8 +21,8 @@ struct AnotherRankFailed {
     ExitCode code;
 };
 
-/// All ranks of the job. One rank needs neither MPI nor a store. mpirun's ranks talk through MPI, torchrun's and srun's
-/// through a TCP store at rank 0; tensors go through MPI on CPUs and NCCL on GPUs.
+/// All ranks of the job. One rank needs neither MPI nor a store. mpirun's ranks talk through MPI, torchrun's
+/// and srun's through a TCP store at rank 0; tensors go through MPI on CPUs and NCCL on GPUs.
 class World {
   public:
     /// Meets the other ranks. Throws environment_error when they cannot be reached.
@@ -37,8 +36,8 @@ class World {
     int size() const { return ranks_.size; }
     const Ranks& ranks() const { return ranks_; }
 
-    /// Runs a part of the set-up that may fail on some ranks only (a folder missing on one node) and lets all fail together: the
-    /// lowest rank that failed rethrows its error, the others throw AnotherRankFailed.
+    /// Runs a part of the set-up that may fail on some ranks only (a folder missing on one node) and lets all
+    /// fail together: the lowest rank that failed rethrows its error, the others throw AnotherRankFailed.
     void together(const std::function<void()>& part);
 
     /// Opens the way for tensors of `device`.

@@ -24,7 +24,9 @@ export function number(value: Maybe, digits = 4): string {
 /** As few digits as tell levels apart: 64, 0.5, 1380. For factors and axis ticks. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return "–";
-  return finite(value) ? minus(String(Number.isInteger(value) ? value : Number(value.toPrecision(6)))) : String(value);
+  return finite(value)
+    ? minus(String(Number.isInteger(value) ? value : Number(value.toPrecision(6))))
+    : String(value);
 }
 
 /** Two significant digits without an exponent: for standard deviations. */

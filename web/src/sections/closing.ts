@@ -158,7 +158,12 @@ export function reproduce(report: Report): Child[] {
       { type: "button", onclick: () => void copy(button, text, `${id}.txt`) },
       "Copy",
     );
-    return h("div", { class: "code" }, h("pre", { id, tabindex: 0, "aria-label": id }, h("code", null, text)), button);
+    return h(
+      "div",
+      { class: "code" },
+      h("pre", { id, tabindex: 0, "aria-label": id }, h("code", null, text)),
+      button,
+    );
   };
   return [
     h(
@@ -177,7 +182,11 @@ export function reproduce(report: Report): Child[] {
             "details",
             null,
             h("summary", null, "The study as it was run"),
-            h("pre", { tabindex: 0, "aria-label": "The study" }, h("code", null, JSON.stringify(study, null, 2).slice(0, 20_000))),
+            h(
+              "pre",
+              { tabindex: 0, "aria-label": "The study" },
+              h("code", null, JSON.stringify(study, null, 2).slice(0, 20_000)),
+            ),
           ),
         ]
       : []),

@@ -2,7 +2,7 @@
 // What was measured, by what, and what was not.
 import { h, type Child } from "../dom";
 import { count, finite, number, plain, quantity } from "../format";
-import type { ComponentProvenance, Report } from "../model";
+import type { ComponentProvenance, Missing, Report } from "../model";
 import { columnsOf, table, type Column } from "../table";
 import { lacking, measuredComponents } from "./summary";
 
@@ -105,6 +105,20 @@ function componentTable(report: Report): HTMLElement | null {
   });
 }
 
+/** Rows that differ in the device's number only become one: 64 GPUs lack a sensor for the same reason. */
+function alikeTogether(missing: Missing[]): Missing[] {
+  const groups = new Map<string, Missing[]>();
+  for (const entry of missing) {
+    const kind = JSON.stringify([entry.name?.replace(/\d+/g, "#"), entry.quantity, entry.scope, entry.reason]);
+    groups.set(kind, [...(groups.get(kind) ?? []), entry]);
+  }
+  return [...groups.values()].map((entries) => {
+    const first = entries[0] as Missing;
+    const names = new Set(entries.map((entry) => entry.name));
+    return names.size === 1 ? first : { ...first, name: `${first.name} and ${names.size - 1} like it` };
+  });
+}
+
 export function measured(report: Report): Child[] {
   const machines = report.model.environment?.machines ?? [];
   const has = measuredComponents(report);
@@ -150,8 +164,10 @@ export function measured(report: Report): Child[] {
           "ul",
           null,
           ...lacking(report).map((part) => {
-            const because = missing.find((entry) =>
-              `${entry.name ?? ""} ${entry.scope ?? ""}`.toLowerCase().includes(part.toLowerCase()),
+            const because = missing.find(
+              (entry) =>
+                /energy|power/.test(entry.quantity ?? "") &&
+                `${entry.name ?? ""} ${entry.scope ?? ""}`.toLowerCase().includes(part.toLowerCase()),
             )?.reason;
             return h("li", null, h("strong", null, part), because ? `: ${because}` : "");
           }),
@@ -163,7 +179,7 @@ export function measured(report: Report): Child[] {
       : table(report, {
           id: "unavailable-table",
           title: "Sensors that delivered nothing",
-          rows: missing,
+          rows: alikeTogether(missing),
           columns: [
             { key: "name", label: "Sensor", value: (entry) => entry.name },
             { key: "quantity", label: "Quantity", value: (entry) => entry.quantity },

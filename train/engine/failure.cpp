@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/failure.h"
+
+#include <string>
+
+#include <c10/util/Exception.h>
+
+namespace joulemark::train {
+
+Error as_error(const std::exception& error) {
+    if (const auto* known = dynamic_cast<const Error*>(&error)) {
+        return *known;
+    }
+    std::string text = error.what();
+    if (const auto* from_torch = dynamic_cast<const c10::Error*>(&error)) {
+        text = from_torch->what_without_backtrace();
+    }
+    text.resize(text.find('\n') == std::string::npos ? text.size() : text.find('\n'));
+    if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {
+        return environment_error("the GPU's memory is full: lower --local-batch or --image-size ({})", text);
+    }
+    return environment_error("libtorch failed: {}", text);
+}
+
+}  // namespace joulemark::train
