@@ -14,8 +14,8 @@ using stats::Form;
 
 constexpr std::size_t least_levels = 5;
 constexpr std::array time_forms{Form::power, Form::amdahl, Form::power_floor, Form::saturating};
-/// Power follows a cap until the cap no longer binds.
-constexpr std::array power_forms{Form::power, Form::linear, Form::power_floor, Form::saturating};
+/// What a GPU draws follows a cap or a clock smoothly; a third parameter would follow the noise.
+constexpr std::array power_forms{Form::power, Form::linear};
 
 void append(std::vector<LeastEnergy>& list, const Series& series, int resamples) {
     std::vector<stats::Level> times, powers;

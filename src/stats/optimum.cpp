@@ -78,19 +78,22 @@ std::optional<Optimum> least_product(std::span<const Form> first_candidates, std
                     .second = second_fit.form};
     std::mt19937_64 random(seed);
     std::vector<double> optima;
-    int interior = 0;
+    int made = 0, interior = 0;
     for (int i = 0; i < resamples; ++i) {
         const auto first_again = resampled(first_fit, first_candidates, random);
         const auto second_again = resampled(second_fit, second_candidates, random);
         if (first_again && second_again) {
             const Least again = minimise(*first_again, *second_again, low, high);
-            optima.push_back(again.at);
+            ++made;
             interior += again.interior ? 1 : 0;
+            if (again.interior || !optimum.interior) {
+                optima.push_back(again.at);
+            }
         }
     }
-    if (optima.size() >= 100) {
+    if (optima.size() >= 50) {
         optimum.ci95 = {quantile(optima, 0.025), quantile(optima, 0.975)};
-        optimum.interior_share = interior / static_cast<double>(optima.size());
+        optimum.interior_share = interior / static_cast<double>(made);
     }
     return optimum;
 }
