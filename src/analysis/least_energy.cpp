@@ -48,7 +48,7 @@ std::vector<LeastEnergy> least_energy_of(const std::vector<Configuration>& confi
         std::ranges::move(series_over(configurations, factor), std::back_inserter(all));
     }
     // A full factorial has many series; what one gets is bounded so that the whole stays within seconds.
-    const int resamples = std::clamp(4000 / static_cast<int>(std::max<std::size_t>(all.size(), 1)), 100, 400);
+    const int resamples = std::clamp(3000 / static_cast<int>(std::max<std::size_t>(all.size(), 1)), 60, 400);
     std::vector<LeastEnergy> list;
     for (const Series& series : all) {
         append(list, series, resamples);

@@ -88,52 +88,70 @@ double log_rss(const Data& data, const VectorXd& phi, double slope, double const
     return sum;
 }
 
-/// Weighted least squares of r on two columns by Gram-Schmidt: no allocation beyond its vectors, for the
-/// innermost loop. Nothing when the columns are parallel.
-std::optional<Eigen::Vector2d> on_two_columns(const VectorXd& p, const VectorXd& q, const VectorXd& r,
-                                              const VectorXd& w) {
-    const VectorXd wq = w.cwiseProduct(q);
-    const double qq = wq.dot(q);
-    const VectorXd rest = p - (wq.dot(p) / qq) * q;
-    const double rr = rest.cwiseAbs2().dot(w);
-    if (!(rr > 1e-24 * p.cwiseAbs2().dot(w))) {
+struct Step {
+    double slope, constant;
+};
+
+/// Weighted least squares of r on the columns p and q by Gram-Schmidt, without allocating: the innermost loop
+/// of every search. Nothing when the columns are parallel.
+std::optional<Step> on_two_columns(const VectorXd& p, const VectorXd& q, const VectorXd& r, const VectorXd& w) {
+    const Index n = p.size();
+    double qq = 0, qp = 0;
+    for (Index i = 0; i < n; ++i) {
+        qq += w[i] * q[i] * q[i];
+        qp += w[i] * q[i] * p[i];
+    }
+    double rest_rest = 0, rest_r = 0, pp = 0;
+    for (Index i = 0; i < n; ++i) {
+        const double rest = p[i] - qp / qq * q[i];
+        rest_rest += w[i] * rest * rest;
+        rest_r += w[i] * rest * r[i];
+        pp += w[i] * p[i] * p[i];
+    }
+    if (!(rest_rest > 1e-24 * pp)) {
         return std::nullopt;
     }
-    const double first = rest.cwiseProduct(w).dot(r) / rr;
-    return Eigen::Vector2d(first, wq.dot(r - first * p) / qq);
+    const double slope = rest_r / rest_rest;
+    double q_left = 0;
+    for (Index i = 0; i < n; ++i) {
+        q_left += w[i] * q[i] * (r[i] - slope * p[i]);
+    }
+    return Step{slope, q_left / qq};
 }
 
 /// Least squares of log y - log(slope phi + constant): Gauss-Newton from the fit of relative errors, with
 /// halved steps wherever the value would not stay positive or the sum would grow.
 Line fit_two(const Data& data, const VectorXd& phi) {
-    const VectorXd inverse = (-data.y).array().exp();
+    VectorXd q = (-data.y).array().exp();
+    VectorXd p = phi.cwiseProduct(q);
+    VectorXd r = VectorXd::Ones(phi.size());
     Line line{0, std::exp(data.y.dot(data.w) / data.w.sum()), infinity};
     line.rss = log_rss(data, phi, line.slope, line.constant);
-    const VectorXd ones = VectorXd::Ones(phi.size());
-    if (const auto start = on_two_columns(phi.cwiseProduct(inverse), inverse, ones, data.w)) {
-        const double rss = log_rss(data, phi, (*start)[0], (*start)[1]);
+    if (const auto start = on_two_columns(p, q, r, data.w)) {
+        const double rss = log_rss(data, phi, start->slope, start->constant);
         if (rss < line.rss) {
-            line = {(*start)[0], (*start)[1], rss};
+            line = {start->slope, start->constant, rss};
         }
     }
     for (int iteration = 0; iteration < 50; ++iteration) {
-        const VectorXd value = (line.slope * phi).array() + line.constant;
-        const VectorXd residual = data.y.array() - value.array().log();
-        const auto step = on_two_columns(phi.cwiseQuotient(value), value.cwiseInverse(), residual, data.w);
+        q = (line.slope * phi.array() + line.constant).inverse();
+        p = phi.cwiseProduct(q);
+        r = data.y.array() + q.array().log();
+        const auto step = on_two_columns(p, q, r, data.w);
         if (!step) {
             break;
         }
         const double before = line.rss;
         for (double factor = 1; factor > 1e-6; factor /= 2) {
-            const double slope = line.slope + factor * (*step)[0];
-            const double constant = line.constant + factor * (*step)[1];
+            const double slope = line.slope + factor * step->slope;
+            const double constant = line.constant + factor * step->constant;
             const double rss = log_rss(data, phi, slope, constant);
             if (rss < line.rss) {
                 line = {slope, constant, rss};
                 break;
             }
         }
-        if (!(line.rss < before * (1 - 1e-13))) {
+        if (!(line.rss < before * (1 - 1e-12))) {
             break;
         }
     }

@@ -10,7 +10,7 @@
 namespace joulemark::stats {
 
 ProjectedMinimum minimise_projected(const std::function<double(double)>& rss, const Interval& range) {
-    constexpr int steps = 48;
+    constexpr int steps = 32;
     const double width = (range.high - range.low) / steps;
     int best = 0;
     double least = std::numeric_limits<double>::infinity();
