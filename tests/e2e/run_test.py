@@ -71,6 +71,7 @@ class RunTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.results = os.path.join(self.folder.name, "results")
+        os.environ["XDG_RUNTIME_DIR"] = self.folder.name  # so that killed meters leave their sockets here
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
