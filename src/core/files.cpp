@@ -48,10 +48,17 @@ std::optional<std::string> read_line(const std::filesystem::path& path) {
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
+    // A device or a pipe is written to, not replaced.
+    std::error_code unknown;
+    const bool in_place = std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
     std::filesystem::path temporary = path;
-    temporary += "." + std::to_string(getpid()) + ".tmp";
+    if (!in_place) {
+        temporary += "." + std::to_string(getpid()) + ".tmp";
+    }
     const auto fail = [&](int error) {
-        unlink(temporary.c_str());
+        if (!in_place) {
+            unlink(temporary.c_str());
+        }
         return environment_error("cannot write {}: {}", path.string(), std::strerror(error));
     };
     Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -67,6 +74,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
             throw fail(errno);
         }
         content.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    if (in_place) {
+        return;
     }
     if (fsync(file.get()) != 0 || close(file.release()) != 0 || rename(temporary.c_str(), path.c_str()) != 0) {
         throw fail(errno);

@@ -36,6 +36,8 @@ TEST_F(Files, WhatCannotBeWrittenNamesThePath) {
         EXPECT_NE(std::string(error.what()).find("file/below"), std::string::npos);
     }
     EXPECT_THROW(write_atomically("/dev/full/x", "x"), Error);
+    EXPECT_THROW(write_atomically("/dev/full", "x"), Error);
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full")) << "a device is written to, not replaced";
     EXPECT_EQ(read(folder_ / "missing"), std::nullopt);
 }
 
