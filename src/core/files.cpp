@@ -51,7 +51,10 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
     // A device or a pipe is written to, not replaced.
     std::error_code unknown;
     const bool in_place = std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
-    std::filesystem::path temporary = path;
+    // What a symbolic link points to is replaced, not the link.
+    const bool link = std::filesystem::is_symlink(path, unknown);
+    const std::filesystem::path target = link ? std::filesystem::weakly_canonical(path, unknown) : path;
+    std::filesystem::path temporary = target;
     if (!in_place) {
         temporary += "." + std::to_string(getpid()) + ".tmp";
     }
@@ -78,7 +81,7 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
     if (in_place) {
         return;
     }
-    if (fsync(file.get()) != 0 || close(file.release()) != 0 || rename(temporary.c_str(), path.c_str()) != 0) {
+    if (fsync(file.get()) != 0 || close(file.release()) != 0 || rename(temporary.c_str(), target.c_str()) != 0) {
         throw fail(errno);
     }
 }

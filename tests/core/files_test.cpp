@@ -26,6 +26,14 @@ TEST_F(Files, AtomicWriteReplacesTheWholeFileAndLeavesNothingBeside) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, AnAtomicWriteFollowsASymbolicLink) {
+    write_atomically(folder_ / "target", "old");
+    std::filesystem::create_symlink(folder_ / "target", folder_ / "link");
+    write_atomically(folder_ / "link", "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+    EXPECT_EQ(read(folder_ / "target"), "new");
+}
+
 TEST_F(Files, WhatCannotBeWrittenNamesThePath) {
     write_atomically(folder_ / "file", "");
     try {
