@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/energy.h"
+#include "core/units.h"
 #include "report/terminal.h"
 #include "store/summary.h"
 
@@ -141,7 +142,8 @@ std::string configurations_text(const Model& model, const Varying& varying) {
         }
         table.add(row);
     }
-    return section("Configurations (mean ± half of the 95 % interval)", table);
+    const bool simulated = std::ranges::any_of(model.runs, &RunMetrics::simulated);
+    return section(fmt::format("Configurations{} (mean ± half of the 95 % interval)", simulated ? ", simulated" : ""), table);
 }
 
 std::string scaling_name(const std::string& scaling) {
@@ -210,6 +212,91 @@ std::string lines_text(const std::vector<EnergyLine>& lines, std::string_view ti
     return section(title, table, note);
 }
 
+std::string regressions_text(const Model& model, const Varying& varying) {
+    std::string text;
+    for (const analysis::Regression& regression : model.regressions) {
+        Table table({"term", "effect [95 % interval]", "variance inflation"});
+        for (const auto& term : regression.terms) {
+            table.add({term.name, estimate_text(term.estimate), term.vif ? number_text(*term.vif) : ""});
+        }
+        const std::string group = varying.text(regression.group);
+        text += section(fmt::format("{} on {} configurations{} (R2 {:.4f})", regression.response, regression.n,
+                                    group.empty() ? "" : ", " + group, regression.r2),
+                        table);
+        for (const auto& refusal : regression.refused) {
+            text += fmt::format("refused: {}: {}\n", fmt::join(refusal.terms, " and "), refusal.reason);
+        }
+        for (const std::string& note : regression.notes) {
+            text += fmt::format("note: {}\n", note);
+        }
+    }
+    return text;
+}
+
+std::string least_energy_text(const Model& model, const Varying& varying) {
+    Table table({"factor", "where", "least energy per epoch at", "95 % interval", "epoch energy J", "levels"});
+    for (const analysis::LeastEnergy& least : model.least_energy) {
+        const stats::Optimum& optimum = least.optimum;
+        table.add({least.factor, varying.text(least.group),
+                   number_text(optimum.at) + (optimum.interior ? "" : " (end of the levels)"),
+                   fmt::format("[{}, {}]", number_text(optimum.ci95.low), number_text(optimum.ci95.high)),
+                   number_text(optimum.value), std::to_string(least.n_levels)});
+    }
+    return section("Least energy", table, "From the laws of epoch time and mean power; the interval repeats their selection.");
+}
+
+std::string knees_text(const Model& model, const Varying& varying) {
+    Table table({"quality", "where", "knee at global batch", "worse from", ""});
+    for (const analysis::BatchKnee& knee : model.batch_knees) {
+        table.add({fmt::format("{} ({} is better)", knee.quality, knee.direction), varying.text(knee.group),
+                   cell(knee.knee), cell(knee.beyond), knee.reason});
+    }
+    return section("Large-batch knee", table);
+}
+
+std::string hardware_text(const Model& model, const Varying& varying) {
+    std::string text;
+    for (const analysis::HardwareComparison& comparison : model.hardware) {
+        Table table({comparison.factor, "time ratio", "energy ratio"});
+        for (const auto& row : comparison.rows) {
+            table.add({number_text(row.level), estimate_text(row.time_ratio), estimate_text(row.energy_ratio)});
+        }
+        const std::string group = varying.text(comparison.group);
+        text += section(fmt::format("{} over {}{}", comparison.first, comparison.second, group.empty() ? "" : ": " + group),
+                        table);
+        for (const auto& crossing : comparison.crossings) {
+            text += fmt::format("the order of energies turns between {} and {}{}\n", number_text(crossing.from),
+                                number_text(crossing.to), crossing.significant ? "" : " (not significant)");
+        }
+    }
+    return text;
+}
+
+std::string sensitivity_text(const Model& model) {
+    Table table({"not measured", "range", "", "energy of all runs, kWh", "conclusions that survive"});
+    for (const analysis::Sensitivity& sensitivity : model.sensitivity) {
+        const auto survive = std::ranges::count(sensitivity.conclusions, true, &analysis::Sensitivity::Conclusion::survives);
+        table.add({sensitivity.component,
+                   fmt::format("{} to {}", number_text(sensitivity.low), number_text(sensitivity.high)), sensitivity.unit,
+                   fmt::format("{} to {}", number_text(kwh(sensitivity.energy_band_j.low)),
+                               number_text(kwh(sensitivity.energy_band_j.high))),
+                   sensitivity.conclusions.empty() ? "-" : fmt::format("{} of {}", survive, sensitivity.conclusions.size())});
+    }
+    return section("Sensitivity to what was not measured", table);
+}
+
+std::string published_text(const Model& model, const Varying& varying) {
+    Table table({"metric", "here", "measured", "published", "source", ""});
+    for (const analysis::PublishedComparison& one : model.published) {
+        const std::string range = one.published.low == one.published.high
+                                      ? number_text(one.published.low)
+                                      : fmt::format("{} to {}", number_text(one.published.low), number_text(one.published.high));
+        table.add({one.metric, varying.text(one.factors), number_text(one.value.mean), range, one.source,
+                   one.comparable ? one.note : "not comparable: " + one.reason});
+    }
+    return section("Published numbers", table);
+}
+
 std::string warnings_text(const Model& model) {
     if (model.warnings.empty()) {
         return "";
@@ -242,8 +329,11 @@ std::string analysis_text(const Model& model) {
     }
     const Varying varying(model);
     const auto usable = std::ranges::count_if(model.runs, &RunMetrics::usable);
-    std::string text = fmt::format("{} runs, {} of them ok, {} configurations\n", model.runs.size(), usable,
-                                   model.configurations.size());
+    const auto simulated = std::ranges::count(model.runs, true, &RunMetrics::simulated);
+    std::string text = fmt::format("{} run{}, {} ok{}, {} configuration{}\n", model.runs.size(),
+                                   model.runs.size() == 1 ? "" : "s", usable,
+                                   simulated > 0 ? fmt::format(", {} simulated", simulated) : "",
+                                   model.configurations.size(), model.configurations.size() == 1 ? "" : "s");
     if (!varying.common.empty()) {
         text += fmt::format("All: {}\n", store::factors_text(varying.common));
     }
@@ -256,6 +346,12 @@ std::string analysis_text(const Model& model) {
                        analysis::energy_per_gpu_hour_identity);
     text += lines_text(model.energy_per_sample, "Energy over samples of the data set, whole runs", "Wh/sample",
                        "");
+    text += least_energy_text(model, varying);
+    text += regressions_text(model, varying);
+    text += knees_text(model, varying);
+    text += hardware_text(model, varying);
+    text += sensitivity_text(model);
+    text += published_text(model, varying);
     text += warnings_text(model);
     return text;
 }

@@ -37,7 +37,7 @@ class RunWriterTest : public testing::Test {
     }
     const TemporaryFolder folder_;
     std::vector<sensors::Device> devices_{device("gpu0", "gpu"), device("cpu0", "cpu")};
-    const Sources sources_ = make_sources();
+    Sources sources_ = make_sources();
     Totals totals_{devices_, sources_, 1'000'000'000};
 };
 

@@ -83,8 +83,8 @@ std::vector<std::string> header_of(std::string_view line) {
 class Layout {
   public:
     explicit Layout(const std::vector<std::string>& header) {
-        const auto position = [&](std::string_view name) {
-            return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
+        const auto position = [&](std::string_view query) {
+            return static_cast<std::size_t>(std::ranges::find(header, query) - header.begin());
         };
         for (const Column& column : columns) {
             const std::size_t at = position(column.query);
@@ -93,8 +93,8 @@ class Layout {
                 sources.emplace_back(at, column.unit);
             }
         }
-        for (const char* name : identities) {
-            if (const std::size_t at = position(name); at < header.size() && !identity) {
+        for (const char* query : identities) {
+            if (const std::size_t at = position(query); at < header.size() && !identity) {
                 identity = at;
             }
         }
