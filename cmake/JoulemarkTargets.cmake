@@ -94,10 +94,12 @@ function(joulemark_test name)
   if(NOT arg_OWN_HEADERS)
     joulemark_use_headers(${name} test)
   endif()
+  # Tests run in the source folder: with relative paths ccache serves every clone.
+  cmake_path(RELATIVE_PATH CMAKE_BINARY_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE build)
   target_compile_definitions(${name} PRIVATE
-    JOULEMARK_FIXTURES="${PROJECT_SOURCE_DIR}/tests/fixtures" JOULEMARK_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    JOULEMARK_FIXTURES="tests/fixtures" JOULEMARK_BINARY_DIR="${build}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120)
 endfunction()
 
 # joulemark_script_test(NAME SCRIPT path.py [LABELS e2e] [TIMEOUT s])

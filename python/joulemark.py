@@ -47,8 +47,11 @@ class _Sender:
             return
         try:
             data = json.dumps(message, default=_plain, allow_nan=False).encode()
-        except ValueError:
-            data = json.dumps(_finite(message), default=_plain).encode()
+        except Exception:  # noqa: BLE001: whatever a value's own methods raise, the training goes on
+            try:
+                data = json.dumps(_finite(message), default=_plain, skipkeys=True).encode()
+            except Exception:  # noqa: BLE001
+                return  # this message is lost
         with self._lock:
             try:
                 if self._socket is None:
@@ -74,7 +77,7 @@ def _number(value):
     """A float, also from a tensor of one element; None for what is no finite number."""
     try:
         number = float(value)
-    except (TypeError, ValueError, RuntimeError):
+    except Exception:  # noqa: BLE001: `value` may be of any library
         return None
     return number if math.isfinite(number) else None
 

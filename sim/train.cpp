@@ -125,7 +125,7 @@ class Training {
              {"rank", 0},
              {"t", end},
              {"samples", samples_},
-             {"updates", (samples_ + global_batch() - 1) / global_batch()},
+             {"updates", (samples_ + global_batch() - 1) / global_batch() * gpus_.size()},
              {"loss", reached.loss},
              {"quality", {{"name", "top1_error"}, {"value", reached.top1_error}, {"direction", "lower"}}}});
         fmt::print("epoch {}: {:.3f} s (simulated), loss {:.4f}, top-1 error {:.4f}\n", epoch,

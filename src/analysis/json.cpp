@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "analysis/analyze.h"
@@ -66,7 +67,12 @@ json configuration_json(const Configuration& configuration) {
     json entry{{"factors", configuration.factors},
                {"n", configuration.runs.size()},
                {"preliminary", configuration.preliminary()},
-               {"runs", names}};
+               {"simulated", std::ranges::any_of(configuration.runs, &RunMetrics::simulated)},
+               {"runs", names},
+               // These keys stay, whatever was measured.
+               {"epoch_time_s", nullptr},
+               {"energy_j", nullptr},
+               {"energy_per_gpu_hour_kwh", nullptr}};
     for (const auto& [name, summary] : configuration.metrics) {
         entry[name] = summary_json(summary);
     }

@@ -199,6 +199,12 @@ class Builder {
                 }
             }
         }
+        for (const store::Warning& warning : host.warnings) {
+            if (warning.code == "told_by_meter") {
+                continue;  // said above
+            }
+            warn(warning.code, fmt::format("{}: {}", host.host, warning.text));
+        }
         for (const auto& [control, devices] : child(host.run_json, "controls").items()) {
             for (const auto& [device, state] : devices.items()) {
                 const auto requested = number(state, "requested");

@@ -106,8 +106,12 @@ std::string hardware_of(const Configuration& configuration) {
 bool local_batch_varies(const Members& members) {
     std::map<std::string, std::set<double>> batches;
     for (const Configuration* member : members) {
+        // The factor where it is known: samples / updates also moves with an epoch's last, partial batch.
+        const auto factor = member->factors.find("local_batch");
         batches[hardware_of(*member)].insert(
-            std::round(1e6 * *member->mean("samples_per_gpu_hour") / *member->mean("updates_per_gpu_hour")));
+            factor != member->factors.end() && factor->is_number()
+                ? 1e6 * factor->get<double>()
+                : std::round(1e6 * *member->mean("samples_per_gpu_hour") / *member->mean("updates_per_gpu_hour")));
     }
     return std::ranges::any_of(batches, [](const auto& entry) {
         return entry.second.size() > 1 && *entry.second.rbegin() > 1.001 * *entry.second.begin();

@@ -39,8 +39,8 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
         const double relative = *run.energy_integrated_j / *run.energy_counter_j - 1;
         if (std::abs(relative) > tolerated_disagreement) {
             warnings.push_back({"counter_vs_integral",
-                                fmt::format("the integral of sampled power is {:+.1f} % off the energy counter; the "
-                                            "counter is used, and one of the two sensors misses part of the load",
+                                fmt::format("the integral of sampled power is {:+.1f} % off the energy counter: one of the "
+                                            "two sensors misses part of the load",
                                             100 * relative)});
         }
     }

@@ -142,7 +142,8 @@ std::string configurations_text(const Model& model, const Varying& varying) {
         }
         table.add(row);
     }
-    return section("Configurations (mean ± half of the 95 % interval)", table);
+    const bool simulated = std::ranges::any_of(model.runs, &RunMetrics::simulated);
+    return section(fmt::format("Configurations{} (mean ± half of the 95 % interval)", simulated ? ", simulated" : ""), table);
 }
 
 std::string scaling_name(const std::string& scaling) {
@@ -328,8 +329,11 @@ std::string analysis_text(const Model& model) {
     }
     const Varying varying(model);
     const auto usable = std::ranges::count_if(model.runs, &RunMetrics::usable);
-    std::string text = fmt::format("{} runs, {} of them ok, {} configurations\n", model.runs.size(), usable,
-                                   model.configurations.size());
+    const auto simulated = std::ranges::count(model.runs, true, &RunMetrics::simulated);
+    std::string text = fmt::format("{} run{}, {} ok{}, {} configuration{}\n", model.runs.size(),
+                                   model.runs.size() == 1 ? "" : "s", usable,
+                                   simulated > 0 ? fmt::format(", {} simulated", simulated) : "",
+                                   model.configurations.size(), model.configurations.size() == 1 ? "" : "s");
     if (!varying.common.empty()) {
         text += fmt::format("All: {}\n", store::factors_text(varying.common));
     }

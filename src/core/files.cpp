@@ -48,10 +48,20 @@ std::optional<std::string> read_line(const std::filesystem::path& path) {
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
-    std::filesystem::path temporary = path;
-    temporary += "." + std::to_string(getpid()) + ".tmp";
+    // A device or a pipe is written to, not replaced.
+    std::error_code unknown;
+    const bool in_place = std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
+    // What a symbolic link points to is replaced, not the link.
+    const bool link = std::filesystem::is_symlink(path, unknown);
+    const std::filesystem::path target = link ? std::filesystem::weakly_canonical(path, unknown) : path;
+    std::filesystem::path temporary = target;
+    if (!in_place) {
+        temporary += "." + std::to_string(getpid()) + ".tmp";
+    }
     const auto fail = [&](int error) {
-        unlink(temporary.c_str());
+        if (!in_place) {
+            unlink(temporary.c_str());
+        }
         return environment_error("cannot write {}: {}", path.string(), std::strerror(error));
     };
     Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -68,7 +78,10 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
         }
         content.remove_prefix(static_cast<std::size_t>(wrote));
     }
-    if (fsync(file.get()) != 0 || close(file.release()) != 0 || rename(temporary.c_str(), path.c_str()) != 0) {
+    if (in_place) {
+        return;
+    }
+    if (fsync(file.get()) != 0 || close(file.release()) != 0 || rename(temporary.c_str(), target.c_str()) != 0) {
         throw fail(errno);
     }
 }

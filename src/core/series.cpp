@@ -54,7 +54,7 @@ void GaugeSeries::integrate(std::int64_t from, double from_value, std::int64_t t
 
 bool GaugeSeries::add(std::int64_t time_ns, double value) {
     if (any_ && time_ns <= last_time_) {
-        return false;
+        return time_ns == last_time_;
     }
     if (any_ && time_ns - last_time_ <= max_gap_ns_ && !std::isnan(last_value_) && !std::isnan(value)) {
         integrate(last_time_, last_value_, time_ns, value);
@@ -88,7 +88,7 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
         return true;
     }
     if (samples_ > 0 && time_ns <= last_time_) {
-        return false;
+        return time_ns == last_time_;
     }
     const bool first = samples_ == 0;
     const bool reset = !first && value < last_raw_;

@@ -51,7 +51,8 @@ class GaugeSeries {
     /// `edges` must outlive the series.
     GaugeSeries(const Edges& edges, std::int64_t max_gap_ns, Between between = Between::linear);
 
-    /// Samples in order of time; false, and the sample is ignored, for one that is not later than the last.
+    /// Samples in order of time. One that is not later than the last is ignored: false if it is earlier (a second
+    /// sample of one instant is common where an edge meets a tick).
     bool add(std::int64_t time_ns, double value);
     /// Both must be edges.
     GaugeTotals over(std::int64_t start_ns, std::int64_t end_ns) const;
@@ -88,7 +89,8 @@ class CounterSeries {
     /// `edges` must outlive the series.
     explicit CounterSeries(const Edges& edges) : edges_(edges) {}
 
-    /// Samples in order of time; false, and the sample is ignored, for one that is not later than the last.
+    /// Samples in order of time. One that is not later than the last is ignored: false if it is earlier (a second
+    /// sample of one instant is common where an edge meets a tick).
     bool add(std::int64_t time_ns, double value);
     /// Both must be edges. All zero when there was no sample at all.
     CounterTotals over(std::int64_t start_ns, std::int64_t end_ns) const;

@@ -124,7 +124,8 @@ EpochRegexReader::EpochRegexReader(const std::string& pattern) {
         }
     }
     try {
-        regex_ = std::regex(plain, std::regex::ECMAScript | std::regex::optimize);
+        // libstdc++'s breadth-first matcher: no pattern takes exponential time, which the command would wait for.
+        regex_ = std::regex(plain, std::regex::ECMAScript | std::regex_constants::__polynomial);
     } catch (const std::regex_error& error) {
         throw bad_input("--epoch-regex '{}' is no regular expression: {}", pattern, error.what());
     }

@@ -20,7 +20,7 @@ namespace joulemark::store {
 struct SourceFacts {
     std::vector<sensors::Metric> metrics;
     double period_s = 0;         ///< asked for
-    double native_period_s = 0;  ///< how long a reading may be stale; 0 where not known
+    double native_period_s = 0;  ///< how long a reading may be stale
     bool estimated = false;
 };
 

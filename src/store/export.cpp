@@ -287,7 +287,9 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
     columns.insert(columns.end(), energy_columns.begin(), energy_columns.end());
     TableWriter table(out, "runs", format, std::move(columns));
     for_each_run(database, [&](const RunRecord& run) {
-        RegionSummary whole = summarise_run(run).value_or(RegionSummary{});
+        const auto metered = summarise_run(run);
+        RegionSummary whole = metered.value_or(RegionSummary{});
+        const double wall_time_s = metered ? whole.wall_time_s : nan;
         const std::int64_t ended = epochs(run);
         for (const RegionSummary& region : summarise_regions(run)) {
             if (region.name == "epoch" && region.samples) {
@@ -302,11 +304,11 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
         for (const std::string& factor : factors) {
             table.cell(run.factors.value(factor, json()));
         }
-        table.cell(whole.wall_time_s);
+        table.cell(wall_time_s);
         table.cell(ended);
-        table.cell(ended > 0 ? whole.wall_time_s / static_cast<double>(ended) : nan);
+        table.cell(ended > 0 ? wall_time_s / static_cast<double>(ended) : nan);
         table.cell(whole.samples);
-        table.cell(static_cast<double>(whole.gpus) * whole.wall_time_s / 3600);
+        table.cell(whole.gpus > 0 ? static_cast<double>(whole.gpus) * wall_time_s / 3600 : nan);
         table.cell(whole.gpu_energy_counter_j);
         table.cell(whole.gpu_energy_integrated_j);
         table.cell(whole.gpu_energy_protocol_j);

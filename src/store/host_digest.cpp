@@ -59,7 +59,9 @@ SourceFacts source_facts(const json& source, File file, double default_period_s)
         }
     }
     facts.period_s = json_number(source, "period_s").value_or(default_period_s);
-    facts.native_period_s = json_number(source, "native_period_s").value_or(0);
+    // A reading is at most as old as the sensor's refresh; where that is not known, as the time between readings.
+    facts.native_period_s =
+        json_number(source, "native_period_s").value_or(json_number(source, "period_s").value_or(0));
     facts.estimated = json_text(source, "method") == "estimated";
     return facts;
 }

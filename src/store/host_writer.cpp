@@ -34,7 +34,7 @@ std::optional<std::string> non_empty(const std::string& text) {
 }
 
 bool failed(const json& end_json) {
-    return json_number(end_json, "exit_status").value_or(0) != 0 ||
+    return json_number(end_json, "exit_status").value_or(1) != 0 ||
            json_number(end_json, "signal").value_or(0) != 0 || !json_text(end_json, "signal").empty();
 }
 
@@ -160,7 +160,7 @@ void HostWriter::refresh_run(const std::string& run) {
     const std::int64_t id = run_id(run);
     std::set<std::string> expected, received;
     json factors = json::object(), config = json::object();
-    bool cut = false, any_failed = false;
+    bool cut = false, any_failed = false, unidentified = false;
     Statement hosts = database_.prepare(
         "SELECT host, config, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host");
     for (hosts.bind(id); hosts.step();) {
@@ -175,6 +175,7 @@ void HostWriter::refresh_run(const std::string& run) {
         if (const auto own = run_json.find("factors"); own != run_json.end() && own->is_object()) {
             factors.insert(own->begin(), own->end());  // the first host's value stays
         }
+        unidentified = unidentified || !run_json.contains("run");
         cut = cut || hosts.is_null(3);
         any_failed = any_failed || (!hosts.is_null(3) && failed(json::parse(hosts.text(3))));
     }
@@ -193,7 +194,8 @@ void HostWriter::refresh_run(const std::string& run) {
     for (const std::string& host : expected) {
         insert_expected.run(id, host);
     }
-    const char* status = expected.size() > received.size() ? "incomplete"
+    // Without run.json nobody knows what was metered, on which hosts, or whether it was simulated.
+    const char* status = expected.size() > received.size() || unidentified ? "incomplete"
                          : cut                             ? "cut"
                          : any_failed                      ? "failed"
                                                            : "ok";

@@ -303,7 +303,7 @@ void Runner::attempt(const PlannedRun& run) {
     }
     const std::string title = fmt::format("[{}/{}] {}", run.position, runs_.size(), run.id);
     const RunState state = run_state(directory_, run.id);
-    if (state.kind == RunState::Kind::done) {
+    if (state.kind == RunState::Kind::done && ending.status == 0) {
         const auto energy_j = site_.energy_j(directory_ / "runs" / run.id);
         done_[static_cast<std::size_t>(run.position) - 1] = true;
         ledger_.add(run, energy_j, wall_s);
@@ -324,7 +324,11 @@ void Runner::attempt(const PlannedRun& run) {
     }
     ++failed_;
     ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
-    if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
+    if (state.kind == RunState::Kind::done) {
+        // A rank beside the one that metered its node failed: only the launcher knows.
+        supersede(directory_, run.id);
+        reason = fmt::format("exit status {} of a rank", ending.status);
+    } else if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
         reason = fmt::format("exit status {}", state.exit_status);
     } else if (reason.empty()) {
         reason = fmt::format("exit status {}, without a complete record", ending.status);

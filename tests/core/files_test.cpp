@@ -26,6 +26,14 @@ TEST_F(Files, AtomicWriteReplacesTheWholeFileAndLeavesNothingBeside) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(Files, AnAtomicWriteFollowsASymbolicLink) {
+    write_atomically(folder_ / "target", "old");
+    std::filesystem::create_symlink(folder_ / "target", folder_ / "link");
+    write_atomically(folder_ / "link", "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+    EXPECT_EQ(read(folder_ / "target"), "new");
+}
+
 TEST_F(Files, WhatCannotBeWrittenNamesThePath) {
     write_atomically(folder_ / "file", "");
     try {
@@ -36,6 +44,8 @@ TEST_F(Files, WhatCannotBeWrittenNamesThePath) {
         EXPECT_NE(std::string(error.what()).find("file/below"), std::string::npos);
     }
     EXPECT_THROW(write_atomically("/dev/full/x", "x"), Error);
+    EXPECT_THROW(write_atomically("/dev/full", "x"), Error);
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full")) << "a device is written to, not replaced";
     EXPECT_EQ(read(folder_ / "missing"), std::nullopt);
 }
 

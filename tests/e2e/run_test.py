@@ -71,6 +71,7 @@ class RunTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.results = os.path.join(self.folder.name, "results")
+        os.environ["XDG_RUNTIME_DIR"] = self.folder.name  # so that killed meters leave their sockets here
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -405,15 +406,14 @@ class Crashes(RunTest):
     def test_a_descendant_left_behind_holds_nothing_up(self):
         for options in ([], ["--mllog"]):
             with self.subTest(options=options):
-                # It keeps standard output open, and lives until it is told to end.
-                script = f"(while test ! -e {self.path('end')}; do sleep 0.1; done) & echo out; exit 5"
+                # It keeps standard output open, and lives until the test's folder goes.
+                script = f"(while test -d {self.folder.name}; do sleep 0.1; done) & echo out; exit 5"
                 with open(self.path("out"), "w") as out:
                     done = self.run_metered("sh", "-c", script, options=options, capture_output=False, stdout=out,
                                             stderr=subprocess.DEVNULL)
                 self.assertEqual(done.returncode, 5)
                 with open(self.path("out")) as file:
                     self.assertEqual(file.read(), "out\n")
-        open(self.path("end"), "w").close()
 
     def test_a_full_disk_costs_rows_and_nothing_else(self):
         def limit():

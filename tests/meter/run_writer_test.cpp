@@ -16,14 +16,15 @@ using enum sensors::Metric;
 
 class RunWriterTest : public testing::Test {
   protected:
-    RunWriterTest() {
+    static Sources make_sources() {
         const auto nothing = [](std::span<double>) {};
-        sources_.push_back(std::make_unique<FakeSource>(
+        Sources sources;
+        sources.push_back(std::make_unique<FakeSource>(
             source_info("nvml", "gpu0", {gpu_throttle_reasons, gpu_power_w}), nothing));
-        sources_.push_back(
+        sources.push_back(
             std::make_unique<FakeSource>(source_info("nvml.energy", "gpu0", {gpu_energy_j}, true), nothing));
-        sources_.push_back(
-            std::make_unique<FakeSource>(source_info("rapl", "cpu0", {cpu_energy_j}), nothing));
+        sources.push_back(std::make_unique<FakeSource>(source_info("rapl", "cpu0", {cpu_energy_j}), nothing));
+        return sources;
     }
     std::unique_ptr<RunWriter> make(bool simulated = false) {
         return std::make_unique<RunWriter>(folder_ / "run", nlohmann::json{{"schema", 1}}, sources_, totals_,
@@ -36,7 +37,7 @@ class RunWriterTest : public testing::Test {
     }
     const TemporaryFolder folder_;
     std::vector<sensors::Device> devices_{device("gpu0", "gpu"), device("cpu0", "cpu")};
-    Sources sources_;
+    Sources sources_ = make_sources();
     Totals totals_{devices_, sources_, 1'000'000'000};
 };
 

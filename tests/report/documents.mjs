@@ -462,12 +462,44 @@ export function study({ repeats = 5 } = {}) {
       ),
       published: [
         {
-          name: "150 W instead of 250 W on V100",
-          source: "McDonald et al. 2022",
-          value: -13.7,
-          unit: "% energy",
-          n: null,
-          components: "gpu",
+          factors: { workload: "resnet50" },
+          metric: "energy_per_gpu_hour_kwh",
+          value: { mean: 0.25, sd: 0.01, ci95: [0.24, 0.26], n: 5 },
+          source: "Huber et al. 2025",
+          published: [0.27, 0.31],
+          components: ["gpu", "cpu", "dram"],
+          note: "A100",
+          comparable: false,
+          reason: "DRAM was not measured here",
+        },
+      ],
+      least_energy: [
+        {
+          factor: "power_cap_w",
+          group: group("power_cap_w"),
+          value: 100,
+          ci95: [100, 112],
+          epoch_energy_j: 2.2e5,
+          interior: false,
+          time_form: "power",
+          power_form: "linear",
+          n_levels: 5,
+        },
+      ],
+      regressions: [
+        {
+          response: "log epoch_time_s",
+          group: {},
+          n: 14,
+          r2: 0.999,
+          notes: [],
+          terms: [{ name: "gpus", value: -0.93, ci95: [-0.95, -0.91], vif: 1.2 }],
+          refused: [
+            {
+              terms: ["global_batch"],
+              reason: "it follows from the other terms in this design: vary it on its own",
+            },
+          ],
         },
       ],
       warnings: [

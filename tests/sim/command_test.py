@@ -100,7 +100,7 @@ class Command(unittest.TestCase):
         self.assertEqual((data["gpus"], data["local_batch"], data["global_batch"]), (4, 128, 512))
         self.assertEqual((data["dataset_samples"], data["simulated"]), (10000, True))
         end = marks[4]
-        self.assertEqual((end["index"], end["samples"], end["updates"]), (1, 10000, 20))
+        self.assertEqual((end["index"], end["samples"], end["updates"]), (1, 10000, 80))
         self.assertEqual(end["quality"]["direction"], "lower")
         self.assertLess(end["loss"], marks[2]["loss"])
 

@@ -78,7 +78,10 @@ ImageFiles::ImageFiles(const fs::path& folder, const std::vector<std::string>& c
 void ImageFiles::add_class(std::uint32_t label) {
     const auto names =
         sorted_names(folder_ / classes_[label],
-                     [](const fs::directory_entry&, std::string_view name) { return is_jpeg(name); });
+                     [](const fs::directory_entry& entry, std::string_view name) {
+                         std::error_code unreadable;  // a pipe of that name would be waited for
+                         return is_jpeg(name) && entry.is_regular_file(unreadable);
+                     });
     if (names.empty()) {
         throw bad_input("the class folder {} has no JPEG file (.jpg, .jpeg)",
                         (folder_ / classes_[label]).string());

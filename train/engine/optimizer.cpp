@@ -25,8 +25,9 @@ void LossScaler::adapt() {
 
 Sgd::Sgd(std::vector<torch::Tensor> parameters, double momentum, double weight_decay)
     : parameters_(std::move(parameters)), momentum_(momentum), weight_decay_(weight_decay) {
-    for (const torch::Tensor& parameter : parameters_) {
-        momenta_.push_back(torch::zeros_like(parameter));
+    // The fused update wants no buffers where there is no momentum.
+    for (std::size_t i = 0; momentum_ != 0 && i < parameters_.size(); ++i) {
+        momenta_.push_back(torch::zeros_like(parameters_[i]));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
+#include "core/csv.h"
 #include "core/error.h"
 
 namespace joulemark::train {
@@ -104,7 +105,13 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     app.footer(example);
     const auto count = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
     const auto count_or_zero = CLI::Range(std::int64_t{0}, std::int64_t{1} << 40);
-    const auto not_negative = CLI::Range(0.0, 1e9);
+    // Written so that NaN, which compares as neither, is refused.
+    const CLI::Validator not_negative(
+        [](std::string& text) {
+            const auto value = csv::number(text);
+            return value && *value >= 0 && *value <= 1e9 ? std::string() : text + " is not a number from 0 to 1e9";
+        },
+        "NUMBER");
     app.add_option("model", options.model, "which model; --list shows them")->type_name("MODEL")->required();
     bool answered_before = false;  // main has looked for these two already
     app.add_flag("--list", answered_before, "list the models: source, parameters, data set, defaults");

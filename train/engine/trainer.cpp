@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include <sched.h>
@@ -35,6 +36,17 @@ std::ofstream open_output(const std::string& path) {
         }
     }
     return file;
+}
+
+/// What is written after the last epoch must not fail only then.
+void check_folder_of(const std::string& path) {
+    if (path.empty()) {
+        return;
+    }
+    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+    if (access(folder.c_str(), W_OK) != 0) {
+        throw environment_error("cannot write {}: check that its folder exists and is writable", path);
+    }
 }
 
 double samples_per_s(std::int64_t samples, std::int64_t begin_ns, std::int64_t end_ns) {
@@ -86,6 +98,7 @@ void Training::open_data(const Model& model) {
     }
     if (world_.rank() == 0) {
         losses_file_ = open_output(options_.log_losses);
+        check_folder_of(options_.save_weights);
     }
 }
 

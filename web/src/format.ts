@@ -132,6 +132,8 @@ const labels: Record<string, string> = {
   cpu: "CPU",
   dram: "DRAM",
   node: "Node (wall)",
+  psu: "Power supply losses",
+  power_per_gpu_w: "Power per GPU",
 };
 
 const units: Record<string, string> = {

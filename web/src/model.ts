@@ -112,6 +112,47 @@ export interface Slope extends Unknown {
   r2?: Maybe;
   n?: number;
 }
+export interface LeastEnergy {
+  factor?: string;
+  group?: Factors;
+  value?: Maybe;
+  ci95?: Ci95;
+  epoch_energy_j?: Maybe;
+  /** False: the least lies at the lowest or highest level. */
+  interior?: boolean;
+  time_form?: string;
+  power_form?: string;
+}
+export interface Regression {
+  response?: string;
+  group?: Factors;
+  terms?: { name?: string; value?: Maybe; ci95?: Ci95; vif?: Maybe }[];
+  refused?: { terms?: string[]; reason?: string }[];
+  notes?: string[];
+  r2?: Maybe;
+  n?: number;
+}
+/** A part that was not measured, as a range, and what the range does to the energy and the conclusions. */
+export interface Sensitivity {
+  component?: string;
+  low?: Maybe;
+  high?: Maybe;
+  unit?: string;
+  source?: string;
+  energy_band_j?: [Maybe, Maybe];
+  conclusions?: { text: string; survives: boolean }[];
+}
+export interface Published {
+  factors?: Factors;
+  metric?: string;
+  value?: Summary | null;
+  published?: Ci95;
+  source?: string;
+  components?: string | string[];
+  note?: string;
+  comparable?: boolean;
+  reason?: string;
+}
 export interface Region extends Unknown {
   run: string;
   host?: string;
@@ -127,11 +168,14 @@ export interface Analysis extends Unknown {
   scaling?: Scaling[];
   energy_per_gpu_hour?: Slope[];
   energy_per_sample?: Slope[];
-  regressions?: Unknown[];
-  sensitivity?: Unknown[];
+  least_energy?: LeastEnergy[];
+  regressions?: Regression[];
+  batch_knees?: Unknown[];
+  hardware?: Unknown[];
+  sensitivity?: Sensitivity[];
   regions?: Region[];
   coverage?: Unknown[];
-  published?: Unknown[];
+  published?: Published[];
   warnings?: { code?: string; text?: string; run?: string }[];
 }
 export interface TraceIndex {

@@ -220,10 +220,12 @@ export function columnsOf(
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (Array.isArray(value))
       return value
-        .map((item) => String(text(item) ?? "–"))
+        .map((item) => (finite(item) ? number(item) : String(text(item) ?? "–")))
         .join(value.every(finite) && value.length === 2 ? " to " : ", ");
     return Object.entries(value as object)
-      .map(([key, item]) => `${quantity(key).label} ${String(text(item) ?? "–")}`)
+      .map(
+        ([key, item]) => `${quantity(key).label} ${finite(item) ? number(item) : String(text(item) ?? "–")}`,
+      )
       .join(", ");
   };
   return keys.map((key) => {

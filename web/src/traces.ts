@@ -28,7 +28,12 @@ const preferred = [
   "temperature_c",
   "power_limit_w",
 ];
-const atFirst = 4;
+/** Shown before the reader chooses: the freshest power, utilisation, memory, clock. */
+function atFirst(metrics: string[]): Set<string> {
+  const power = metrics.find((metric) => metric.includes("power"));
+  return new Set([power ?? "", "busy_pct", "memory_used_bytes", "sm_clock_mhz"]);
+}
+const mostKeys = 8;
 
 async function unpack(index: TraceIndex): Promise<Trace[]> {
   const text = document.getElementById(index.block)?.textContent ?? "";
@@ -124,7 +129,7 @@ function panel(
     values.replaceChildren(
       h("strong", null, withUnit(label, unit.name)),
       at === null || at === undefined ? "" : ` at ${number(u.data[0][at])} s`,
-      ...traces.slice(0, 16).map((trace, i) => {
+      ...traces.slice(0, mostKeys).map((trace, i) => {
         const value = at === null || at === undefined ? null : u.data[2 + 3 * i][at];
         return h(
           "span",
@@ -133,7 +138,7 @@ function panel(
           value === null || value === undefined ? "" : ` ${number(value, 3)}`,
         );
       }),
-      traces.length > 16 ? `and ${traces.length - 16} more` : "",
+      traces.length > mostKeys ? ` and ${traces.length - mostKeys} more` : "",
     );
   };
   const plot = new uPlot(
@@ -173,8 +178,9 @@ export function traceView(index: TraceIndex, regions: Region[], marks: Mark[]): 
   const metrics = [...new Set(index.series.map((series) => series.metric))].sort((a, b) => rank(a) - rank(b));
   const body = h("div", { class: "traces" }, h("p", { class: "muted" }, "Unpacking…"));
   const host = h("select", { id: "trace-host" }, ...hosts.map((name) => h("option", { value: name }, name)));
-  const boxes = metrics.map((metric, i) =>
-    h("input", { type: "checkbox", value: metric, checked: i < atFirst, id: `trace-${metric}` }),
+  const first = atFirst(metrics);
+  const boxes = metrics.map((metric) =>
+    h("input", { type: "checkbox", value: metric, checked: first.has(metric), id: `trace-${metric}` }),
   );
   const copyButton = h("button", { type: "button" }, "Copy data as CSV");
   let plots: uPlot[] = [];

@@ -20,11 +20,17 @@ import { table, type Column } from "../table";
 import { absent, byComponent, byMethod } from "./breakdown";
 import { symbols, type Theme } from "../theme";
 
+/** One series alone is the pooled line: it is shown once. */
+function severalOrPooled(slopes: Slope[] = []): Slope[] {
+  const series = slopes.filter((slope) => !slope.pooled);
+  return series.length === 1 ? slopes.filter((slope) => slope.pooled || slopes.length === 1) : slopes;
+}
+
 function perGpuHour(report: Report): HTMLElement[] {
   const points = report.runs
     .map((run) => ({ run, x: valueOf(run, "gpu_hours"), y: valueOf(run, "energy_j") }))
     .filter((p): p is { run: Run; x: number; y: number } => p.x !== null && p.y !== null && p.x > 0);
-  const slopes = report.model.analysis.energy_per_gpu_hour ?? [];
+  const slopes = severalOrPooled(report.model.analysis.energy_per_gpu_hour);
   const identity = h(
     "p",
     null,
@@ -272,7 +278,7 @@ function constancy(report: Report): HTMLElement {
 }
 
 function perSample(report: Report): HTMLElement[] {
-  const slopes = report.model.analysis.energy_per_sample ?? [];
+  const slopes = severalOrPooled(report.model.analysis.energy_per_sample);
   if (slopes.length === 0) return [];
   return [
     table(report, {

@@ -109,7 +109,12 @@ function componentTable(report: Report): HTMLElement | null {
 function alikeTogether(missing: Missing[]): Missing[] {
   const groups = new Map<string, Missing[]>();
   for (const entry of missing) {
-    const kind = JSON.stringify([entry.name?.replace(/\d+/g, "#"), entry.quantity, entry.scope, entry.reason]);
+    const kind = JSON.stringify([
+      entry.name?.replace(/\d+/g, "#"),
+      entry.quantity,
+      entry.scope,
+      entry.reason,
+    ]);
     groups.set(kind, [...(groups.get(kind) ?? []), entry]);
   }
   return [...groups.values()].map((entries) => {
@@ -199,7 +204,15 @@ export function measured(report: Report): Child[] {
           id: "coverage-table",
           title: "Coverage",
           rows: [...coverage].sort((a, b) => Number(a.covered_pct ?? 101) - Number(b.covered_pct ?? 101)),
-          columns: columnsOf(coverage),
+          columns: columnsOf(
+            coverage.map(({ run, host, component, device, ...rest }) => ({
+              run,
+              host,
+              component,
+              device,
+              ...rest,
+            })),
+          ),
           pageSize: 8,
           note: [
             "The share of each run that lies inside the sampled, gap-free part of its power series; the least covered first.",

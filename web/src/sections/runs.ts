@@ -172,7 +172,9 @@ export function runs(report: Report): Child[] {
   const show = (index: number) => {
     const run = report.runs[index];
     choice.value = String(index);
-    const own = regions.get(run.run) ?? [];
+    const own = [...(regions.get(run.run) ?? [])].sort(
+      (a, b) => Number(a.start_ns) - Number(b.start_ns) || Number(b.end_ns) - Number(a.end_ns),
+    );
     const trace = report.model.traces.find((entry) => entry.run === run.run);
     // The detail is one table and one view that change places: their numbers do not count up.
     const local: Report = { ...report, nextTable: () => detailTable };

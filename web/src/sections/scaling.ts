@@ -48,9 +48,10 @@ interface Point {
 function panel(report: Report, response: string, factor: string, group: Line[]): HTMLElement {
   const { label, unit: factorUnit } = quantity(factor);
   const setups = group.flatMap((line) => line.setups);
+  // One unit for a response in all figures, so that they compare.
   const unit = unitFor(
     response,
-    setups.map((setup) => summaryOf(setup.configuration, response).mean),
+    report.setups.map((setup) => summaryOf(setup.configuration, response).mean),
   );
   const scaled = (value: Maybe) => (finite(value) ? value / unit.scale : null);
   const shared = sharedFactors(group);
@@ -261,7 +262,7 @@ const slopeSign = (points: { y: number }[]) => Math.sign(points[points.length - 
 
 const exponent = (law: Law | null): string => {
   const b = law?.parameters?.b;
-  return finite(b?.value) ? `exponent ${number(b.value, 3)}` : "";
+  return finite(b?.value) ? `exponent ${number(b.value)}` : "";
 };
 
 function lastOfEach(points: Point[]): Point[] {
@@ -306,7 +307,7 @@ function caption(
       const b = law.parameters?.b;
       const bounds =
         b?.ci95 && finite(b.ci95[0]) && finite(b.ci95[1]) && law.form?.startsWith("power")
-          ? ` (exponent ${number(b.value, 3)}, 95 % interval ${number(b.ci95[0], 3)} to ${number(b.ci95[1], 3)})`
+          ? ` (exponent ${number(b.value)}, 95 % interval ${number(b.ci95[0])} to ${number(b.ci95[1])})`
           : "";
       parts.push(
         prefix || "Law: ",

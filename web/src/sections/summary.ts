@@ -56,15 +56,15 @@ export function lacking(report: Report): string[] {
     .map((run) => run.provenance?.energy_j?.lacks)
     .filter((list) => list !== undefined);
   const everywhere = [...new Set(lists.flat())].filter((part) => lists.every((list) => list.includes(part)));
-  return everywhere
-    .map((part) => quantity(part).label)
-    .map((label) => (label === "Psu" ? "power supply losses" : lower(label)));
+  return everywhere.map((part) => lower(quantity(part).label));
 }
 
 function who(report: Report): string {
   const workloadNames = [
     ...new Set(
-      report.setups.map((setup) => setup.factors.workload).filter((name) => typeof name === "string"),
+      report.setups
+        .map((setup) => setup.factors.workload)
+        .filter((name) => typeof name === "string" && name !== "simulated"),
     ),
   ] as string[];
   const devices = [
@@ -99,7 +99,7 @@ function lawSentence(law: Law): Child[] {
   return finite(b?.value) && law.form === "power"
     ? [
         `Over ${count(law.n_levels ?? 0, "level")} of ${lower(over)}, ${what} follows a power law with exponent `,
-        h("strong", null, number(b.value, 3)),
+        h("strong", null, number(b.value)),
         ` (95 % interval ${interval(b.ci95)})`,
         ". ",
       ]
