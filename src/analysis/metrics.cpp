@@ -50,11 +50,6 @@ constexpr std::array field_table{
     MetricField{"sm_clock_mhz", &RunMetrics::sm_clock_mhz},
 };
 
-const RegionRecord* command_window(const HostRecord& host) {
-    const auto found = std::ranges::find(host.regions, "joulemark.command", &RegionRecord::name);
-    return found == host.regions.end() ? nullptr : &*found;
-}
-
 /// One epoch over all hosts: as long as on the slowest, energies and counts added.
 struct Epoch {
     double duration_s = 0;
@@ -73,10 +68,8 @@ Value ratio(const Value& numerator, const Value& denominator) {
     return numerator && denominator && *denominator > 0 ? Value(*numerator / *denominator) : std::nullopt;
 }
 
-RegionMetrics region_metrics(const RegionRecord& region, const HostInventory& inventory) {
-    WindowSum sum;
-    sum.add(region.devices, inventory);
-    RegionMetrics metrics{.host = region.host,
+RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
+    return RegionMetrics{.host = region.host,
                           .name = region.name,
                           .index = region.index,
                           .start_ns = region.start_ns,
@@ -95,7 +88,6 @@ RegionMetrics region_metrics(const RegionRecord& region, const HostInventory& in
                           .gpu_busy_pct = sum.gpu_busy_pct(),
                           .sm_util_pct = sum.sm_util_pct(),
                           .method = sum.method()};
-    return metrics;
 }
 
 /// The quality metric told last.
@@ -224,23 +216,16 @@ class Builder {
             return;  // a row of a table has no window
         }
         for (std::size_t i = 0; i < record_.hosts.size(); ++i) {
-            const HostRecord& host = record_.hosts[i];
-            for (const RegionRecord& region : host.regions) {
-                metrics_.regions.push_back(region_metrics(region, inventories_[i]));
+            for (const RegionRecord& region : record_.hosts[i].regions) {
+                WindowSum sum;
+                sum.add(region.devices, inventories_[i]);
+                metrics_.regions.push_back(region_metrics(region, sum));
+                if (region.name == "joulemark.command") {
+                    add_command(region, sum);
+                } else if (region.name == "epoch" && !region.open) {
+                    add_epoch(region, sum);
+                }
             }
-            const RegionRecord* window = command_window(host);
-            if (window == nullptr) {
-                continue;
-            }
-            ++windows_;
-            metrics_.wall_time_s = std::max(metrics_.wall_time_s.value_or(0), window->duration_s());
-            command_.add(window->devices, inventories_[i]);
-            WindowSum own;
-            own.add(window->devices, inventories_[i]);
-            if (const auto energy = own.energy_j()) {
-                metrics_.energy_by_node_j[host.host] = *energy;
-            }
-            add_coverage(*window);
         }
         if (complete() && windows_ == record_.hosts.size()) {
             metrics_.energy_j = command_.energy_j();
@@ -258,6 +243,26 @@ class Builder {
         metrics_.max_gpu_power_w = command_.max_gpu_power_w();
         metrics_.components = command_.contained();
         metrics_.simulated = metrics_.simulated || command_.simulated();
+    }
+
+    void add_command(const RegionRecord& window, const WindowSum& sum) {
+        ++windows_;
+        metrics_.wall_time_s = std::max(metrics_.wall_time_s.value_or(0), window.duration_s());
+        command_.add(sum);
+        if (const auto energy = sum.energy_j()) {
+            metrics_.energy_by_node_j[window.host] = *energy;
+        }
+        add_coverage(window);
+    }
+
+    void add_epoch(const RegionRecord& region, const WindowSum& sum) {
+        Epoch& epoch = epochs_[region.index];
+        epoch.duration_s = std::max(epoch.duration_s, region.duration_s());
+        accumulate(epoch.samples, region.samples);
+        accumulate(epoch.updates, region.updates);
+        accumulate(epoch.tokens, region.tokens);
+        epoch.sum.add(sum);
+        ++epoch.hosts;
     }
 
     void add_coverage(const RegionRecord& window) {
@@ -278,21 +283,7 @@ class Builder {
 
     /// Closed epochs by index; warm-up ones count for training_speed_s only.
     void add_epochs() {
-        std::map<std::int64_t, Epoch> epochs;
-        for (std::size_t i = 0; i < record_.hosts.size(); ++i) {
-            for (const RegionRecord& region : record_.hosts[i].regions) {
-                if (region.name != "epoch" || region.open) {
-                    continue;
-                }
-                Epoch& epoch = epochs[region.index];
-                epoch.duration_s = std::max(epoch.duration_s, region.duration_s());
-                accumulate(epoch.samples, region.samples);
-                accumulate(epoch.updates, region.updates);
-                accumulate(epoch.tokens, region.tokens);
-                epoch.sum.add(region.devices, inventories_[i]);
-                ++epoch.hosts;
-            }
-        }
+        auto& epochs = epochs_;
         const auto stated_epochs = number(metrics_.factors, "epochs");
         metrics_.epochs = epochs.size();
         if (metrics_.status == "ok" && (!epochs.empty() || stated_epochs)) {
@@ -431,6 +422,7 @@ class Builder {
     std::vector<HostInventory> inventories_;
     RunMetrics metrics_;
     WindowSum command_;
+    std::map<std::int64_t, Epoch> epochs_;  ///< closed ones, by index
     std::size_t windows_ = 0;
     Value updates_;
     double timed_s_ = 0;

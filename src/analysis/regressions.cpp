@@ -154,6 +154,7 @@ std::optional<Regression> power_of(const json& group, const Members& members) {
                    "it follows from the other terms in this study: vary it on its own");
 }
 
+constexpr const char* follows = "it follows from the other terms in this design: vary it on its own";
 constexpr std::array effect_factors{"gpus", "power_cap_w", "sm_clock_mhz", "local_batch", "global_batch"};
 
 /// Main effects on the logarithm, about the mean of the design so that they stay what they are beside
@@ -204,10 +205,23 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
     if (members.size() < 4) {
         return std::nullopt;
     }
-    std::vector<Column> columns = main_effects(members);
+    Regression regression{.response = fmt::format("log {}", response), .group = group, .terms = {}, .refused = {}, .notes = {}};
+    std::vector<Column> columns;
+    for (Column& column : main_effects(members)) {
+        if (!columns.empty() && depends_on(columns, column)) {
+            regression.refused.push_back({{column.name}, follows});
+        } else {
+            columns.push_back(std::move(column));
+        }
+    }
     const std::size_t mains = columns.size();
     if (mains < 2) {
-        return std::nullopt;  // one factor has laws of its own
+        // One factor has laws of its own, and a batch that follows from it is no second one; but of factors
+        // that always moved together that is to be said.
+        const bool together = std::ranges::any_of(regression.refused, [](const Regression::Refusal& refusal) {
+            return !refusal.terms.front().ends_with("_batch");
+        });
+        return together ? regress(std::move(regression), columns, values, follows) : std::nullopt;
     }
     for (std::size_t i = 0; i < mains; ++i) {
         for (std::size_t j = i + 1; j < mains; ++j) {
@@ -218,7 +232,6 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
             columns.push_back(std::move(product));
         }
     }
-    Regression regression{.response = fmt::format("log {}", response), .group = group, .terms = {}, .refused = {}, .notes = {}};
     // Interactions must not crowd out the mains: with too few configurations there are none.
     if (members.size() < columns.size() + 3) {
         for (std::size_t k = mains; k < columns.size(); ++k) {
@@ -233,8 +246,7 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
         }
         columns.resize(mains);
     }
-    return regress(std::move(regression), columns, values,
-                   "it follows from the other terms in this design: vary it on its own");
+    return regress(std::move(regression), columns, values, follows);
 }
 
 }  // namespace

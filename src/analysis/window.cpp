@@ -48,19 +48,22 @@ void WindowSum::Average::add(const Value& value) {
 
 void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const HostInventory& inventory) {
     module_scope_ = module_scope_ || inventory.module_scope;
-    std::set<std::string> seen;
+    std::size_t gpus = 0;
+    Part* part = nullptr;  // of the device before, mostly of this one too
+    const std::string* component = nullptr;
     for (const store::DeviceMetrics& device : devices) {
-        seen.insert(device.device);
+        if (component == nullptr || *component != device.component) {
+            part = &parts_[device.component];
+            component = &device.component;
+        }
         simulated_ = simulated_ || device.simulated;
         const bool gpu = device.component == "gpu";
         if (device.energy_j) {
-            by_component_[device.component] += *device.energy_j;
-            methods_[device.component].insert(device.energy_method);
-            if (device.energy_bound_j) {
-                bounds_[device.component] += *device.energy_bound_j;
-            }
+            accumulate(part->energy_j, device.energy_j);
+            accumulate(part->bound_j, device.energy_bound_j);
+            part->methods.insert(device.energy_method);
         } else if (gpu || inventory.energy_devices.contains(device.device)) {
-            ++lacking_[device.component];
+            ++part->lacking;
         }
         if (device.component != "node") {
             if (device.energy_counter_j && device.energy_integrated_j) {
@@ -73,35 +76,68 @@ void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const Host
             accumulate(any_.protocol, device.energy_protocol_j);
         }
         if (gpu) {
+            ++gpus;
             memory_.add(device.gpu_memory_util_pct);
             memory_busy_.add(device.gpu_memory_busy_pct);
             busy_.add(device.gpu_busy_pct);
             sm_.add(device.sm_util_pct);
             throttled_.add(device.throttled_pct);
             clock_.add(device.sm_clock_mhz);
-            if (device.max_power_w) {
-                max_gpu_power_ = std::max(max_gpu_power_.value_or(0), *device.max_power_w);
-            }
+            max_gpu_power_ = std::max(max_gpu_power_, device.max_power_w);
         }
     }
-    for (const std::string& gpu : inventory.gpus) {
-        lacking_["gpu"] += seen.contains(gpu) ? 0 : 1;  // lost before its first sample
+    if (gpus < inventory.gpus.size()) {  // lost before their first sample
+        parts_["gpu"].lacking += static_cast<int>(inventory.gpus.size() - gpus);
     }
+}
+
+void WindowSum::add(const WindowSum& other) {
+    for (const auto& [name, theirs] : other.parts_) {
+        Part& part = parts_[name];
+        accumulate(part.energy_j, theirs.energy_j);
+        accumulate(part.bound_j, theirs.bound_j);
+        part.lacking += theirs.lacking;
+        part.methods.insert(theirs.methods.begin(), theirs.methods.end());
+    }
+    for (const auto member : {&WindowSum::both_, &WindowSum::any_}) {
+        accumulate((this->*member).counter, (other.*member).counter);
+        accumulate((this->*member).integrated, (other.*member).integrated);
+        accumulate((this->*member).protocol, (other.*member).protocol);
+    }
+    for (const auto member : {&WindowSum::memory_, &WindowSum::memory_busy_, &WindowSum::busy_, &WindowSum::sm_,
+                              &WindowSum::throttled_, &WindowSum::clock_}) {
+        (this->*member).add(other.*member);
+    }
+    max_gpu_power_ = std::max(max_gpu_power_, other.max_gpu_power_);
+    module_scope_ = module_scope_ || other.module_scope_;
+    simulated_ = simulated_ || other.simulated_;
+}
+
+std::map<std::string, double> WindowSum::by_component() const {
+    std::map<std::string, double> sums;
+    for (const auto& [name, part] : parts_) {
+        if (part.energy_j) {
+            sums.emplace(name, *part.energy_j);
+        }
+    }
+    return sums;
 }
 
 /// Whether the total adds this component, or another contains it.
 bool WindowSum::counts(const std::string& component) const {
-    if (component == "node") {
-        return by_component_.size() == 1;  // the wall meter stands for all only where it is all there is
+    if (component == "node") {  // the wall meter stands for all only where it is all there is
+        return std::ranges::none_of(parts_, [](const auto& entry) {
+            return entry.first != "node" && entry.second.energy_j.has_value();
+        });
     }
     return component == "gpu" || !module_scope_;
 }
 
 std::vector<std::string> WindowSum::contained() const {
     std::vector<std::string> names;
-    for (const auto& [component, energy] : by_component_) {
-        if (counts(component)) {
-            names.push_back(component);
+    for (const auto& [name, part] : parts_) {
+        if (part.energy_j && counts(name)) {
+            names.push_back(name);
         }
     }
     return names;
@@ -109,9 +145,9 @@ std::vector<std::string> WindowSum::contained() const {
 
 std::vector<std::string> WindowSum::partly_measured() const {
     std::vector<std::string> names;
-    for (const auto& [component, count] : lacking_) {
-        if (count > 0 && by_component_.contains(component)) {
-            names.push_back(component);
+    for (const auto& [name, part] : parts_) {
+        if (part.energy_j && part.lacking > 0) {
+            names.push_back(name);
         }
     }
     return names;
@@ -119,30 +155,28 @@ std::vector<std::string> WindowSum::partly_measured() const {
 
 Value WindowSum::energy_j() const {
     Value total;
-    for (const std::string& component : contained()) {
-        const auto lacking = lacking_.find(component);
-        if (lacking != lacking_.end() && lacking->second > 0) {
+    for (const std::string& name : contained()) {
+        const Part& part = parts_.at(name);
+        if (part.lacking > 0) {
             return std::nullopt;
         }
-        accumulate(total, by_component_.at(component));
+        accumulate(total, part.energy_j);
     }
     return total;
 }
 
 Value WindowSum::energy_bound_j() const {
     Value total;
-    for (const std::string& component : contained()) {
-        if (const auto bound = bounds_.find(component); bound != bounds_.end()) {
-            accumulate(total, bound->second);
-        }
+    for (const std::string& name : contained()) {
+        accumulate(total, parts_.at(name).bound_j);
     }
     return total;
 }
 
 std::string WindowSum::method() const {
     std::set<std::string> all;
-    for (const std::string& component : contained()) {
-        all.insert(methods_.at(component).begin(), methods_.at(component).end());
+    for (const std::string& name : contained()) {
+        all.insert(parts_.at(name).methods.begin(), parts_.at(name).methods.end());
     }
     return fmt::format("{}", fmt::join(all, " + "));
 }

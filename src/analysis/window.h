@@ -27,6 +27,7 @@ struct HostInventory {
 class WindowSum {
   public:
     void add(const std::vector<store::DeviceMetrics>& devices, const HostInventory& inventory);
+    void add(const WindowSum& other);
 
     /// Energy of all measured components; absent when a component was measured on some of its devices only.
     Value energy_j() const;
@@ -37,7 +38,7 @@ class WindowSum {
     Value energy_integrated_j() const { return both_.counter ? both_.integrated : any_.integrated; }
     Value energy_protocol_j() const { return both_.counter ? both_.protocol : any_.protocol; }
     /// Sums per component, also of those that energy_j leaves out.
-    const std::map<std::string, double>& by_component() const { return by_component_; }
+    std::map<std::string, double> by_component() const;
     /// Names of the components that energy_j adds up, and whether one was only partly measured.
     std::vector<std::string> contained() const;
     std::vector<std::string> partly_measured() const;
@@ -58,17 +59,24 @@ class WindowSum {
         double sum = 0;
         int n = 0;
         void add(const Value& value);
+        void add(const Average& other) {
+            sum += other.sum;
+            n += other.n;
+        }
         Value mean() const { return n > 0 ? Value(sum / n) : std::nullopt; }
     };
     struct SideBySide {
         Value counter, integrated, protocol;
     };
+    /// The devices of one component.
+    struct Part {
+        Value energy_j, bound_j;
+        int lacking = 0;  ///< devices without energy
+        std::set<std::string> methods;
+    };
     bool counts(const std::string& component) const;
 
-    std::map<std::string, double> by_component_;
-    std::map<std::string, int> lacking_;  ///< devices of a component without energy
-    std::map<std::string, double> bounds_;
-    std::map<std::string, std::set<std::string>> methods_;
+    std::map<std::string, Part> parts_;
     SideBySide both_, any_;
     Value max_gpu_power_;
     Average memory_, memory_busy_, busy_, sm_, throttled_, clock_;

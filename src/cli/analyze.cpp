@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/footprint.h"
-#include "analysis/metrics.h"
+#include "analysis/metrics_thread.h"
 #include "cli/analyze_tables.h"
 #include "cli/commands.h"
 #include "cli/results.h"
@@ -34,9 +34,9 @@ int analyze_command(const Arguments& arguments) {
     const auto intensity = carbon.empty() ? std::nullopt
                                           : std::optional(analysis::CarbonIntensity::parse(carbon));
     const store::Merged merged = open_results(dir);
-    std::vector<analysis::RunMetrics> runs;
-    store::for_each_run(merged.database,
-                        [&](store::RunRecord&& record) { runs.push_back(analysis::run_metrics(record)); });
+    analysis::MetricsThread metrics;
+    store::for_each_run(merged.database, [&](store::RunRecord&& record) { metrics.add(std::move(record)); });
+    std::vector<analysis::RunMetrics> runs = metrics.finish();
     analysis::add_footprint(runs, intensity, price);
     const analysis::Model model = analysis::analyze(std::move(runs));
     if (as_json) {

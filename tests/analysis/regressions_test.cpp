@@ -113,6 +113,24 @@ TEST(FactorEffects, OfAFactorialStudyAreIsolated) {
     }
 }
 
+TEST(FactorEffects, ABatchThatFollowsIsNoFactor) {
+    std::vector<store::RunRecord> records;
+    for (const int cap : {100, 150, 200, 250}) {
+        for (const int local : {32, 64, 128}) {
+            records.push_back(run_record(std::to_string(records.size()),
+                                         {{"workload", "x"}, {"gpus", 2}, {"power_cap_w", cap}, {"local_batch", local}},
+                                         1e5 * std::pow(cap, -0.5) * std::pow(local, -0.2)));
+        }
+    }
+    const Model model = analyze(records);
+    const Regression* time = regression_of(model, "log epoch_time_s");
+    ASSERT_NE(time, nullptr);
+    ASSERT_EQ(time->terms.size(), 4u);  // intercept, cap, local batch, their interaction
+    EXPECT_NEAR(term(*time, "local_batch").value, -0.2, 1e-9);
+    ASSERT_EQ(time->refused.size(), 1u);
+    EXPECT_EQ(time->refused[0].terms, std::vector<std::string>{"global_batch"});
+}
+
 TEST(FactorEffects, InteractionsAreFound) {
     const Model model = analyze(cap_by_clock(true, 0.4));
     EXPECT_NEAR(term(*regression_of(model, "log epoch_time_s"), "power_cap_w x sm_clock_mhz").value, 0.4, 1e-9);
