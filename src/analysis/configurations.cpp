@@ -63,7 +63,9 @@ void append_scaling(std::vector<Series>& all, const std::vector<const Configurat
 
 }  // namespace
 
-Value Configuration::number(std::string_view factor) const { return analysis::number(factors, factor); }
+Value Configuration::number(std::string_view factor) const {
+    return analysis::number(factors, factor);
+}
 
 Value Configuration::mean(std::string_view metric) const {
     const auto found = metrics.find(metric);
@@ -101,7 +103,9 @@ std::vector<Configuration> configurations_of(const std::vector<RunMetrics>& runs
     return configurations;
 }
 
-std::size_t Series::levels() const { return distinct_levels(members, factor); }
+std::size_t Series::levels() const {
+    return distinct_levels(members, factor);
+}
 
 std::vector<Series> series_over(const std::vector<Configuration>& configurations, const std::string& factor) {
     std::vector<const Configuration*> members, batched, unbatched;

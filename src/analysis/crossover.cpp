@@ -25,9 +25,11 @@ stats::Estimate log_ratio(const Configuration& a, const Configuration& b, const 
     if (one.sd && two.sd) {
         const double va = *one.sd * *one.sd / static_cast<double>(one.n);
         const double vb = *two.sd * *two.sd / static_cast<double>(two.n);
-        const double df = va + vb > 0 ? (va + vb) * (va + vb) / (va * va / static_cast<double>(one.n - 1) +
-                                                                 vb * vb / static_cast<double>(two.n - 1))
-                                      : 1;
+        const double df =
+            va + vb > 0
+                ? (va + vb) * (va + vb) /
+                      (va * va / static_cast<double>(one.n - 1) + vb * vb / static_cast<double>(two.n - 1))
+                : 1;
         const double half = va + vb > 0 ? stats::t95(df) * std::sqrt(va + vb) : 0;
         ratio.ci95 = stats::Interval{ratio.value - half, ratio.value + half};
     }
@@ -59,7 +61,8 @@ void mark_crossings(HardwareComparison& comparison) {
         const auto& before = comparison.rows[i - 1].energy_ratio;
         const auto& after = comparison.rows[i].energy_ratio;
         if ((before.value - 1) * (after.value - 1) < 0) {
-            const bool sure = before.ci95 && after.ci95 && !before.ci95->contains(1) && !after.ci95->contains(1);
+            const bool sure =
+                before.ci95 && after.ci95 && !before.ci95->contains(1) && !after.ci95->contains(1);
             comparison.crossings.push_back({comparison.rows[i - 1].level, comparison.rows[i].level, sure});
         }
     }
@@ -72,7 +75,8 @@ std::vector<HardwareComparison> compare_hardware(const std::vector<Configuration
     for (const Configuration& configuration : configurations) {
         const auto hardware = configuration.factors.find("hardware");
         if (hardware != configuration.factors.end() && hardware->is_string()) {
-            by_hardware[hardware->get<std::string>()][without_hardware(configuration.factors)] = &configuration;
+            by_hardware[hardware->get<std::string>()][without_hardware(configuration.factors)] =
+                &configuration;
         }
     }
     std::vector<HardwareComparison> comparisons;
@@ -94,10 +98,15 @@ std::vector<HardwareComparison> compare_hardware(const std::vector<Configuration
                         }
                     }
                     HardwareComparison& comparison = groups[group];
-                    comparison = {.first = a->first, .second = b->first, .factor = factor, .group = group,
-                                  .rows = std::move(comparison.rows), .crossings = {}};
-                    comparison.rows.push_back({*level, exponential(log_ratio(*one, *other->second, "epoch_time_s")),
-                                               exponential(log_ratio(*one, *other->second, "epoch_energy_j"))});
+                    comparison = {.first = a->first,
+                                  .second = b->first,
+                                  .factor = factor,
+                                  .group = group,
+                                  .rows = std::move(comparison.rows),
+                                  .crossings = {}};
+                    comparison.rows.push_back(
+                        {*level, exponential(log_ratio(*one, *other->second, "epoch_time_s")),
+                         exponential(log_ratio(*one, *other->second, "epoch_energy_j"))});
                 }
                 for (auto& [group, comparison] : groups) {
                     if (comparison.rows.size() >= 2) {

@@ -9,7 +9,8 @@ namespace joulemark::analysis {
 
 /// The identity behind energy_per_gpu_hour, stated wherever it is shown.
 inline constexpr std::string_view energy_per_gpu_hour_identity =
-    "Energy per GPU hour is the mean total power per GPU: what a line through these points shows is how constant "
+    "Energy per GPU hour is the mean total power per GPU: what a line through these points shows is how "
+    "constant "
     "that power is, not that energy grows with GPU hours.";
 
 /// Energy of whole runs against GPU hours: one line per series, and one through all. A series is what shares

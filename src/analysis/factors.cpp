@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <set>
+#include <string_view>
 
 #include "analysis/json_access.h"
 #include "core/csv.h"
@@ -12,7 +12,8 @@
 namespace joulemark::analysis {
 namespace {
 
-constexpr std::array<std::string_view, 7> not_configuration{"seed", "train_seed", "repeat", "position", "order", "run", "name"};
+constexpr std::array<std::string_view, 7> not_configuration{"seed",  "train_seed", "repeat", "position",
+                                                            "order", "run",        "name"};
 
 const nlohmann::json& first_run_json(const store::RunRecord& record) {
     static const nlohmann::json none = nlohmann::json::object();

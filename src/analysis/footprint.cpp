@@ -20,8 +20,8 @@ std::optional<std::int64_t> time_of(const std::string& text) {
     }
     std::tm time{};
     char zone = 0;
-    const int got = std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%d%c", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                                &time.tm_hour, &time.tm_min, &time.tm_sec, &zone);
+    const int got = std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%d%c", &time.tm_year, &time.tm_mon,
+                                &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec, &zone);
     if (got < 5 || !text.ends_with('Z')) {
         return std::nullopt;
     }
@@ -50,8 +50,9 @@ CarbonIntensity CarbonIntensity::parse(const std::string& text) {
         const auto time = cells.size() == 2 ? time_of(cells[0]) : std::nullopt;
         const auto value = cells.size() == 2 ? csv::number(cells[1]) : std::nullopt;
         if (!time || !value || *value < 0) {
-            throw bad_input("{} line {} is not time,g_per_kwh with a time as 2024-05-01T13:00Z or seconds since 1970",
-                            text, lines.line_number());
+            throw bad_input(
+                "{} line {} is not time,g_per_kwh with a time as 2024-05-01T13:00Z or seconds since 1970",
+                text, lines.line_number());
         }
         intensity.series_.emplace_back(*time, *value);
     }
@@ -97,7 +98,8 @@ void add_footprint(std::vector<RunMetrics>& runs, const std::optional<CarbonInte
         if (const auto grams = intensity->mean(start, start + nanoseconds(run.wall_time_s.value_or(0)))) {
             run.co2e_g = kwh(*run.energy_j) * *grams;
         } else {
-            run.warnings.push_back({"no_carbon_intensity", "the time series of carbon intensity does not cover the run"});
+            run.warnings.push_back(
+                {"no_carbon_intensity", "the time series of carbon intensity does not cover the run"});
         }
     }
 }

@@ -12,9 +12,13 @@ namespace {
 using nlohmann::json;
 
 /// JSON knows no infinity; an open end of an interval is null.
-json finite(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json finite(double value) {
+    return std::isfinite(value) ? json(value) : json(nullptr);
+}
 
-json maybe(const Value& value) { return value ? finite(*value) : json(nullptr); }
+json maybe(const Value& value) {
+    return value ? finite(*value) : json(nullptr);
+}
 
 json interval(const std::optional<stats::Interval>& ci) {
     return ci ? json{finite(ci->low), finite(ci->high)} : json(nullptr);
@@ -56,7 +60,10 @@ json run_json(const RunMetrics& run) {
 }
 
 json summary_json(const stats::Summary& summary) {
-    return {{"mean", finite(summary.mean)}, {"sd", maybe(summary.sd)}, {"ci95", interval(summary.ci95)}, {"n", summary.n}};
+    return {{"mean", finite(summary.mean)},
+            {"sd", maybe(summary.sd)},
+            {"ci95", interval(summary.ci95)},
+            {"n", summary.n}};
 }
 
 json configuration_json(const Configuration& configuration) {
@@ -98,8 +105,8 @@ json knee_json(const BatchKnee& knee) {
     for (const auto& level : knee.levels) {
         levels.push_back({{"global_batch", level.batch}, {"quality", summary_json(level.quality)}});
     }
-    return {{"group", knee.group},       {"quality", knee.quality},      {"direction", knee.direction},
-            {"levels", levels},          {"knee", maybe(knee.knee)},     {"beyond", maybe(knee.beyond)},
+    return {{"group", knee.group},  {"quality", knee.quality},  {"direction", knee.direction},
+            {"levels", levels},     {"knee", maybe(knee.knee)}, {"beyond", maybe(knee.beyond)},
             {"reason", knee.reason}};
 }
 
@@ -112,10 +119,15 @@ json hardware_json(const HardwareComparison& comparison) {
     }
     json crossings = json::array();
     for (const auto& crossing : comparison.crossings) {
-        crossings.push_back({{"from", crossing.from}, {"to", crossing.to}, {"significant", crossing.significant}});
+        crossings.push_back(
+            {{"from", crossing.from}, {"to", crossing.to}, {"significant", crossing.significant}});
     }
-    return {{"first", comparison.first}, {"second", comparison.second}, {"factor", comparison.factor},
-            {"group", comparison.group}, {"rows", rows},                {"crossings", crossings}};
+    return {{"first", comparison.first},
+            {"second", comparison.second},
+            {"factor", comparison.factor},
+            {"group", comparison.group},
+            {"rows", rows},
+            {"crossings", crossings}};
 }
 
 json published_json(const PublishedComparison& comparison) {
@@ -131,10 +143,10 @@ json published_json(const PublishedComparison& comparison) {
 }
 
 json law_json(const Law& law) {
-    json entry{{"response", law.response}, {"factor", law.factor},     {"scaling", law.scaling},
-               {"group", law.group},       {"form", nullptr},          {"parameters", json::object()},
-               {"n_levels", law.n_levels}, {"n_runs", law.n_runs},     {"r2", nullptr},
-               {"aicc", nullptr},          {"loo_rmse", nullptr},      {"selected", law.selected},
+    json entry{{"response", law.response}, {"factor", law.factor}, {"scaling", law.scaling},
+               {"group", law.group},       {"form", nullptr},      {"parameters", json::object()},
+               {"n_levels", law.n_levels}, {"n_runs", law.n_runs}, {"r2", nullptr},
+               {"aicc", nullptr},          {"loo_rmse", nullptr},  {"selected", law.selected},
                {"reason", law.reason}};
     if (!law.fit) {
         return entry;
@@ -198,8 +210,13 @@ json regression_json(const Regression& regression) {
     for (const auto& refusal : regression.refused) {
         refused.push_back({{"terms", refusal.terms}, {"reason", refusal.reason}});
     }
-    return {{"response", regression.response}, {"group", regression.group}, {"terms", terms}, {"refused", refused},
-            {"notes", regression.notes},       {"r2", finite(regression.r2)}, {"n", regression.n}};
+    return {{"response", regression.response},
+            {"group", regression.group},
+            {"terms", terms},
+            {"refused", refused},
+            {"notes", regression.notes},
+            {"r2", finite(regression.r2)},
+            {"n", regression.n}};
 }
 
 json sensitivity_json(const Sensitivity& sensitivity) {
@@ -207,12 +224,9 @@ json sensitivity_json(const Sensitivity& sensitivity) {
     for (const auto& conclusion : sensitivity.conclusions) {
         conclusions.push_back({{"text", conclusion.text}, {"survives", conclusion.survives}});
     }
-    return {{"component", sensitivity.component},
-            {"low", sensitivity.low},
-            {"high", sensitivity.high},
-            {"unit", sensitivity.unit},
-            {"source", sensitivity.source},
-            {"energy_band_j", interval(sensitivity.energy_band_j)},
+    return {{"component", sensitivity.component}, {"low", sensitivity.low},
+            {"high", sensitivity.high},           {"unit", sensitivity.unit},
+            {"source", sensitivity.source},       {"energy_band_j", interval(sensitivity.energy_band_j)},
             {"conclusions", conclusions}};
 }
 

@@ -53,8 +53,15 @@ std::size_t distinct(const std::vector<stats::Level>& levels) {
 void append_laws(std::vector<Law>& laws, const Series& series, const char* response,
                  const std::vector<Form>& candidates) {
     const auto levels = levels_of(series, response);
-    Law common{.response = response, .factor = series.factor, .scaling = series.scaling, .group = series.group,
-               .fit = {}, .n_levels = distinct(levels), .n_runs = 0, .selected = false, .reason = ""};
+    Law common{.response = response,
+               .factor = series.factor,
+               .scaling = series.scaling,
+               .group = series.group,
+               .fit = {},
+               .n_levels = distinct(levels),
+               .n_runs = 0,
+               .selected = false,
+               .reason = ""};
     if (common.n_levels < 2) {
         return;  // not measured
     }
@@ -134,7 +141,8 @@ std::vector<ScalingTable> scaling_of(const std::vector<Configuration>& configura
             row.speed_up = *baseline->mean("epoch_time_s") / *time;
             row.efficiency = row.speed_up * table.baseline_gpus / row.gpus;
             row.epoch_energy_j = member->mean("epoch_energy_j");
-            if (const Value base = baseline->mean("epoch_energy_j"); base && row.epoch_energy_j && *base > 0) {
+            if (const Value base = baseline->mean("epoch_energy_j");
+                base && row.epoch_energy_j && *base > 0) {
                 row.energy_ratio = *row.epoch_energy_j / *base;
             }
             row.preliminary = member->preliminary();

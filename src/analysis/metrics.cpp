@@ -70,24 +70,24 @@ Value ratio(const Value& numerator, const Value& denominator) {
 
 RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
     return RegionMetrics{.host = region.host,
-                          .name = region.name,
-                          .index = region.index,
-                          .start_ns = region.start_ns,
-                          .end_ns = region.end_ns,
-                          .open = region.open,
-                          .samples = region.samples,
-                          .updates = region.updates,
-                          .tokens = region.tokens,
-                          .loss = region.loss,
-                          .energy_counter_j = sum.energy_counter_j(),
-                          .energy_integrated_j = sum.energy_integrated_j(),
-                          .energy_j = sum.energy_j(),
-                          .energy_bound_j = sum.energy_bound_j(),
-                          .mean_power_w = ratio(sum.energy_j(), region.duration_s()),
-                          .gpu_memory_util_pct = sum.gpu_memory_util_pct(),
-                          .gpu_busy_pct = sum.gpu_busy_pct(),
-                          .sm_util_pct = sum.sm_util_pct(),
-                          .method = sum.method()};
+                         .name = region.name,
+                         .index = region.index,
+                         .start_ns = region.start_ns,
+                         .end_ns = region.end_ns,
+                         .open = region.open,
+                         .samples = region.samples,
+                         .updates = region.updates,
+                         .tokens = region.tokens,
+                         .loss = region.loss,
+                         .energy_counter_j = sum.energy_counter_j(),
+                         .energy_integrated_j = sum.energy_integrated_j(),
+                         .energy_j = sum.energy_j(),
+                         .energy_bound_j = sum.energy_bound_j(),
+                         .mean_power_w = ratio(sum.energy_j(), region.duration_s()),
+                         .gpu_memory_util_pct = sum.gpu_memory_util_pct(),
+                         .gpu_busy_pct = sum.gpu_busy_pct(),
+                         .sm_util_pct = sum.sm_util_pct(),
+                         .method = sum.method()};
 }
 
 /// The quality metric told last.
@@ -126,7 +126,8 @@ class Builder {
             metrics_.host_memory_gb.reset();
         }
         static const nlohmann::json none = nlohmann::json::object();
-        const nlohmann::json& tags = record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
+        const nlohmann::json& tags =
+            record.hosts.empty() ? none : child(record.hosts.front().run_json, "tags");
         for (const nlohmann::json* known : {&record.config, &record.factors, &tags}) {
             for (const char* name : {"seed", "train_seed"}) {
                 if (metrics_.train_seed.empty() && known->contains(name)) {
@@ -167,20 +168,25 @@ class Builder {
         const auto& anchor = child(run_json, "anchor");
         const auto& start = child(run_json, "start_ns");
         if (!metrics_.start_realtime_ns && start.is_number_integer() && anchor.is_object() &&
-            child(anchor, "realtime_ns").is_number_integer() && child(anchor, "monotonic_ns").is_number_integer()) {
-            metrics_.start_realtime_ns = anchor["realtime_ns"].get<std::int64_t>() + start.get<std::int64_t>() -
+            child(anchor, "realtime_ns").is_number_integer() &&
+            child(anchor, "monotonic_ns").is_number_integer()) {
+            metrics_.start_realtime_ns = anchor["realtime_ns"].get<std::int64_t>() +
+                                         start.get<std::int64_t>() -
                                          anchor["monotonic_ns"].get<std::int64_t>();
         }
         metrics_.imported = metrics_.imported || run_json.contains("imported");
         if (const auto study = run_json.find("study"); study != run_json.end() && study->is_object()) {
             metrics_.study = text(*study, "name");
-            if (const auto position = study->find("position"); position != study->end() && position->is_number()) {
+            if (const auto position = study->find("position");
+                position != study->end() && position->is_number()) {
                 metrics_.position = position->get<std::int64_t>();
             }
         }
     }
 
-    void warn(std::string code, std::string text) { metrics_.warnings.push_back({std::move(code), std::move(text)}); }
+    void warn(std::string code, std::string text) {
+        metrics_.warnings.push_back({std::move(code), std::move(text)});
+    }
 
     /// What the meter itself had to say, and controls that the driver did not set as asked.
     void keep_warnings(const HostRecord& host) {
@@ -202,8 +208,9 @@ class Builder {
                 const auto requested = number(state, "requested");
                 const auto enforced = number(state, "enforced");
                 if (requested && enforced && std::abs(*requested - *enforced) > 0.01 * *requested) {
-                    warn("control_not_enforced", fmt::format("{} of {} on {} was asked to be {} and is {}", control,
-                                                             device, host.host, *requested, *enforced));
+                    warn("control_not_enforced",
+                         fmt::format("{} of {} on {} was asked to be {} and is {}", control, device,
+                                     host.host, *requested, *enforced));
                 }
             }
         }
@@ -300,9 +307,10 @@ class Builder {
             average(epochs);
         } else if (metrics_.epochs > 0) {
             warn("no_epoch_after_warmup",
-                 fmt::format("all {} epochs are warm-up (warmup_epochs {}), so there is no epoch time; train more "
-                             "epochs",
-                             metrics_.epochs, warmup));
+                 fmt::format(
+                     "all {} epochs are warm-up (warmup_epochs {}), so there is no epoch time; train more "
+                     "epochs",
+                     metrics_.epochs, warmup));
         }
     }
 
@@ -316,9 +324,10 @@ class Builder {
         }
         const double first = epochs.begin()->second.duration_s;
         if (first > 1.1 * rest) {
-            warn("slow_first_epoch", fmt::format("the first epoch took {:.0f} % longer than the others and counts as "
-                                                 "one of them; set warmup_epochs to 1",
-                                                 100 * (first / rest - 1)));
+            warn("slow_first_epoch",
+                 fmt::format("the first epoch took {:.0f} % longer than the others and counts as "
+                             "one of them; set warmup_epochs to 1",
+                             100 * (first / rest - 1)));
         }
     }
 
@@ -338,8 +347,9 @@ class Builder {
             energy += joules.value_or(0);
         }
         if (!everywhere) {
-            warn("epochs_on_some_hosts", "epochs were marked on some hosts only, so their energy is not known; mark "
-                                         "them on a rank of every host");
+            warn("epochs_on_some_hosts",
+                 "epochs were marked on some hosts only, so their energy is not known; mark "
+                 "them on a rank of every host");
         }
         const auto count = static_cast<double>(epochs.size());
         timed_s_ = duration;
@@ -393,7 +403,9 @@ class Builder {
         const double epochs = number(m.factors, "epochs").value_or(1);
         const auto gpus = number(m.factors, "gpus");
         const auto fill = [](Value& value, const Value& from) { value = value ? value : from; };
-        const auto times = [](const Value& a, const Value& b) { return a && b ? Value(*a * *b) : std::nullopt; };
+        const auto times = [](const Value& a, const Value& b) {
+            return a && b ? Value(*a * *b) : std::nullopt;
+        };
         if (m.gpu_hours && gpus) {
             fill(m.wall_time_s, *m.gpu_hours * 3600 / *gpus);
         }
@@ -430,12 +442,16 @@ class Builder {
 
 }  // namespace
 
-std::span<const MetricField> metric_fields() { return field_table; }
+std::span<const MetricField> metric_fields() {
+    return field_table;
+}
 
 Value RunMetrics::*metric_field(std::string_view name) {
     return std::ranges::find(field_table, name, &MetricField::name)->value;
 }
 
-RunMetrics run_metrics(const RunRecord& record) { return Builder(record).build(); }
+RunMetrics run_metrics(const RunRecord& record) {
+    return Builder(record).build();
+}
 
 }  // namespace joulemark::analysis

@@ -13,8 +13,8 @@
 
 namespace joulemark::analysis {
 
-/// Works out run_metrics on a thread of its own, so that the next record is read meanwhile. A bounded number of
-/// records waits, so memory does not grow with the study.
+/// Works out run_metrics on a thread of its own, so that the next record is read meanwhile. A bounded number
+/// of records waits, so memory does not grow with the study.
 class MetricsThread {
   public:
     MetricsThread();

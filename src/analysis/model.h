@@ -45,7 +45,8 @@ struct RegionMetrics {
     Value samples, updates, tokens, loss;
     Value energy_counter_j, energy_integrated_j, energy_j, energy_bound_j;
     Value mean_power_w, gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;
-    std::string method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
+    std::string
+        method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
 };
 
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
@@ -67,12 +68,12 @@ struct RunMetrics {
     Value gpu_memory_util_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, throttled_pct, sm_clock_mhz;
     std::map<std::string, double> energy_by_component_j, energy_by_node_j;
     std::optional<std::int64_t> start_realtime_ns;  ///< wall clock at which the command began
-    double gpu_count = 0;       ///< metered
-    Value host_memory_gb;       ///< of all hosts; absent when one did not tell
-    Value max_gpu_power_w;      ///< of any GPU: tells whether a cap was ever reached
+    double gpu_count = 0;                           ///< metered
+    Value host_memory_gb;                           ///< of all hosts; absent when one did not tell
+    Value max_gpu_power_w;                          ///< of any GPU: tells whether a cap was ever reached
     std::optional<Quality> quality;
-    std::string train_seed;     ///< "" when the program did not tell it
-    std::vector<std::string> components;  ///< that energy_j adds up
+    std::string train_seed;                    ///< "" when the program did not tell it
+    std::vector<std::string> components;       ///< that energy_j adds up
     std::size_t epochs = 0, epochs_timed = 0;  ///< closed epochs; those behind epoch_time_s
 
     nlohmann::json provenance = nlohmann::json::object();
@@ -96,7 +97,8 @@ Value RunMetrics::*metric_field(std::string_view name);
 struct Configuration {
     nlohmann::json factors = nlohmann::json::object();
     std::vector<const RunMetrics*> runs;
-    std::map<std::string, stats::Summary, std::less<>> metrics;  ///< by MetricField::name; absent: not measured
+    std::map<std::string, stats::Summary, std::less<>>
+        metrics;  ///< by MetricField::name; absent: not measured
 
     bool preliminary() const { return runs.size() == 1; }
     Value number(std::string_view factor) const;  ///< a numeric factor
@@ -135,8 +137,8 @@ struct ScalingTable {
 struct EnergyLine {
     nlohmann::json group = nlohmann::json::object();
     bool pooled = false;
-    stats::Estimate slope;           ///< kWh per GPU hour, or Wh per sample
-    stats::Estimate intercept;       ///< kWh
+    stats::Estimate slope;      ///< kWh per GPU hour, or Wh per sample
+    stats::Estimate intercept;  ///< kWh
     double r2 = 0;
     std::optional<stats::Estimate> weighted_slope;
     std::size_t n = 0, n_runs = 0;

@@ -52,8 +52,8 @@ Value achieved_hz(const store::HostRecord& host, const std::string& source) {
     return rate.is_number() ? Value(rate.get<double>()) : std::nullopt;
 }
 
-void add_source(std::map<std::string, Component>& components, const store::HostRecord& host, const Inventory& inventory,
-                const json& source) {
+void add_source(std::map<std::string, Component>& components, const store::HostRecord& host,
+                const Inventory& inventory, const json& source) {
     const bool energy = std::ranges::any_of(child(source, "metrics"), [](const json& name) {
         const auto& metric = name.get_ref<const std::string&>();
         return metric.find("energy") != std::string::npos || metric.find("power") != std::string::npos;
@@ -72,7 +72,8 @@ void add_source(std::map<std::string, Component>& components, const store::HostR
     known.notes.insert(text(source, "accuracy_note"));
     keep_greatest(known.resolution_s, source, "native_period_s");
     keep_greatest(known.accuracy_pct, source, "accuracy_pct");
-    if (const auto period = source.find("period_s"); period != source.end() && period->is_number() && *period > 0) {
+    if (const auto period = source.find("period_s");
+        period != source.end() && period->is_number() && *period > 0) {
         keep_least(known.requested_hz, 1 / period->get<double>());
     }
     keep_least(known.achieved_hz, achieved_hz(host, name));
@@ -95,12 +96,9 @@ void put(json& object, const char* key, const Value& value) {
 }
 
 json component_json(const Component& component) {
-    json entry{{"devices", component.devices.size()},
-               {"source_methods", array(component.methods)},
-               {"scope", array(component.scopes)},
-               {"sources", array(component.sources)},
-               {"origin", array(component.origins)},
-               {"accuracy_notes", array(component.notes)}};
+    json entry{{"devices", component.devices.size()}, {"source_methods", array(component.methods)},
+               {"scope", array(component.scopes)},    {"sources", array(component.sources)},
+               {"origin", array(component.origins)},  {"accuracy_notes", array(component.notes)}};
     put(entry, "resolution_s", component.resolution_s);
     put(entry, "requested_hz", component.requested_hz);
     put(entry, "achieved_hz", component.achieved_hz);
@@ -157,7 +155,8 @@ std::string contents_text(const std::vector<std::string>& contains, const std::v
         std::ranges::transform(components, std::back_inserter(shown), display);
         return shown;
     };
-    return fmt::format("{}; not measured: {}", fmt::join(names(contains), " + "), fmt::join(names(lacks), ", "));
+    return fmt::format("{}; not measured: {}", fmt::join(names(contains), " + "),
+                       fmt::join(names(lacks), ", "));
 }
 
 json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, const WindowSum& command) {
@@ -200,7 +199,9 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, c
     auto lacks = not_measured(contains);
     json energy{{"window", "joulemark.command"}, {"contains", contains}, {"lacks", lacks}};
     if (metrics.imported) {
-        energy = {{"window", "as given"}, {"method", "imported"}, {"contains", json::array()},
+        energy = {{"window", "as given"},
+                  {"method", "imported"},
+                  {"contains", json::array()},
                   {"text", "imported; its components are not known"}};
     } else if (contains.empty()) {
         energy["text"] = "no energy sensor: see unavailable";

@@ -40,8 +40,8 @@ double welch_p(const stats::Summary& worse, const stats::Summary& better) {
     if (a + b == 0) {
         return worse.mean > better.mean ? 0 : 1;
     }
-    const double df = (a + b) * (a + b) / (a * a / static_cast<double>(worse.n - 1) +
-                                           b * b / static_cast<double>(better.n - 1));
+    const double df = (a + b) * (a + b) /
+                      (a * a / static_cast<double>(worse.n - 1) + b * b / static_cast<double>(better.n - 1));
     const double t = (worse.mean - better.mean) / std::sqrt(a + b);
     const double two_sided = stats::t_two_sided(t, df);
     return t > 0 ? two_sided / 2 : 1 - two_sided / 2;
@@ -68,8 +68,13 @@ std::vector<bool> significantly_worse(const std::vector<stats::Summary>& levels)
 
 BatchKnee knee_of(const Series& series, const std::vector<const Configuration*>& members) {
     const Quality& told = *members.front()->runs.front()->quality;
-    BatchKnee knee{.group = series.group, .quality = told.name, .direction = told.direction, .levels = {}, .knee = {},
-                   .beyond = {}, .reason = ""};
+    BatchKnee knee{.group = series.group,
+                   .quality = told.name,
+                   .direction = told.direction,
+                   .levels = {},
+                   .knee = {},
+                   .beyond = {},
+                   .reason = ""};
     const double sign = told.direction == "higher" ? -1 : 1;  // larger is worse from here on
     std::vector<stats::Summary> worse_up;
     bool testable = true;
@@ -113,7 +118,8 @@ std::vector<BatchKnee> batch_knees(const std::vector<Configuration>& configurati
         std::vector<const Configuration*> members;
         std::set<std::string> metrics;
         for (const Configuration* member : series.members) {
-            if (!qualities(*member).empty() && member->runs.front()->quality && member->number("global_batch")) {
+            if (!qualities(*member).empty() && member->runs.front()->quality &&
+                member->number("global_batch")) {
                 members.push_back(member);
                 metrics.insert(member->runs.front()->quality->name);
             }

@@ -68,7 +68,8 @@ std::optional<Regression> regress(Regression regression, const std::vector<Colum
     const Eigen::MatrixXd regressors = matrix_of(kept);
     Eigen::MatrixXd design(regressors.rows(), regressors.cols() + 1);
     design << Eigen::VectorXd::Ones(regressors.rows()), regressors;
-    const auto fit = stats::fit_linear(design, Eigen::Map<const Eigen::VectorXd>(response.data(), regressors.rows()));
+    const auto fit =
+        stats::fit_linear(design, Eigen::Map<const Eigen::VectorXd>(response.data(), regressors.rows()));
     if (!fit) {
         return std::nullopt;
     }
@@ -77,9 +78,10 @@ std::optional<Regression> regress(Regression regression, const std::vector<Colum
     for (std::size_t j = 0; j < kept.size(); ++j) {
         regression.terms.push_back({kept[j].name, fit->parameter(static_cast<Index>(j) + 1), inflation[j]});
         if (inflation[j] > notable_inflation) {
-            regression.notes.push_back(fmt::format("{} is nearly a combination of the other terms (variance inflation "
-                                                   "{:.0f}): its value and theirs cannot be told apart well",
-                                                   kept[j].name, inflation[j]));
+            regression.notes.push_back(
+                fmt::format("{} is nearly a combination of the other terms (variance inflation "
+                            "{:.0f}): its value and theirs cannot be told apart well",
+                            kept[j].name, inflation[j]));
         }
     }
     regression.r2 = fit->r2;
@@ -108,10 +110,10 @@ bool local_batch_varies(const Members& members) {
     for (const Configuration* member : members) {
         // The factor where it is known: samples / updates also moves with an epoch's last, partial batch.
         const auto factor = member->factors.find("local_batch");
-        batches[hardware_of(*member)].insert(
-            factor != member->factors.end() && factor->is_number()
-                ? 1e6 * factor->get<double>()
-                : std::round(1e6 * *member->mean("samples_per_gpu_hour") / *member->mean("updates_per_gpu_hour")));
+        batches[hardware_of(*member)].insert(factor != member->factors.end() && factor->is_number()
+                                                 ? 1e6 * factor->get<double>()
+                                                 : std::round(1e6 * *member->mean("samples_per_gpu_hour") /
+                                                              *member->mean("updates_per_gpu_hour")));
     }
     return std::ranges::any_of(batches, [](const auto& entry) {
         return entry.second.size() > 1 && *entry.second.rbegin() > 1.001 * *entry.second.begin();
@@ -130,14 +132,15 @@ std::optional<Regression> power_of(const json& group, const Members& members) {
         hardware.insert(hardware_of(*member));
     }
     std::vector<Column> columns{samples};
-    Regression regression{.response = "power_per_gpu_w", .group = group, .terms = {}, .refused = {}, .notes = {}};
+    Regression regression{
+        .response = "power_per_gpu_w", .group = group, .terms = {}, .refused = {}, .notes = {}};
     if (local_batch_varies(members)) {
         columns.push_back(updates);
     } else {
-        regression.refused.push_back(
-            {{"samples_per_gpu_hour", "updates_per_gpu_hour"},
-             "samples are updates x local batch, and the local batch does not vary: their effects are one; vary "
-             "local_batch to separate them"});
+        regression.refused.push_back({{"samples_per_gpu_hour", "updates_per_gpu_hour"},
+                                      "samples are updates x local batch, and the local batch does not vary: "
+                                      "their effects are one; vary "
+                                      "local_batch to separate them"});
     }
     columns.push_back(gpus);
     for (auto name = hardware.begin(); name != hardware.end(); ++name) {
@@ -205,7 +208,8 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
     if (members.size() < 4) {
         return std::nullopt;
     }
-    Regression regression{.response = fmt::format("log {}", response), .group = group, .terms = {}, .refused = {}, .notes = {}};
+    Regression regression{
+        .response = fmt::format("log {}", response), .group = group, .terms = {}, .refused = {}, .notes = {}};
     std::vector<Column> columns;
     for (Column& column : main_effects(members)) {
         if (!columns.empty() && depends_on(columns, column)) {
@@ -240,9 +244,10 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
         columns.resize(mains);
     } else if (!crossed(columns, mains)) {
         for (std::size_t k = mains; k < columns.size(); ++k) {
-            regression.refused.push_back({{columns[k].name},
-                                          "no two factors vary together: a one-factor design shows each effect at the "
-                                          "baseline of the others only; use design: full-factorial"});
+            regression.refused.push_back(
+                {{columns[k].name},
+                 "no two factors vary together: a one-factor design shows each effect at the "
+                 "baseline of the others only; use design: full-factorial"});
         }
         columns.resize(mains);
     }
@@ -257,8 +262,8 @@ std::vector<Regression> power_regressions(const std::vector<Configuration>& conf
         if (configuration.mean("energy_per_gpu_hour_kwh") && configuration.number("gpus") &&
             configuration.mean("samples_per_gpu_hour").value_or(0) > 0 &&
             configuration.mean("updates_per_gpu_hour").value_or(0) > 0) {
-            groups[subset(configuration.factors, {"workload", "series", "power_cap_w", "sm_clock_mhz"})].push_back(
-                &configuration);
+            groups[subset(configuration.factors, {"workload", "series", "power_cap_w", "sm_clock_mhz"})]
+                .push_back(&configuration);
         }
     }
     std::vector<Regression> regressions;
@@ -273,8 +278,8 @@ std::vector<Regression> power_regressions(const std::vector<Configuration>& conf
 std::vector<Regression> factor_effects(const std::vector<Configuration>& configurations) {
     std::map<json, Members> groups;
     for (const Configuration& configuration : configurations) {
-        groups[subset(configuration.factors, {"workload", "hardware", "series", "dataset_samples"})].push_back(
-            &configuration);
+        groups[subset(configuration.factors, {"workload", "hardware", "series", "dataset_samples"})]
+            .push_back(&configuration);
     }
     std::vector<Regression> regressions;
     for (const auto& [group, members] : groups) {

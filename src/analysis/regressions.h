@@ -13,8 +13,8 @@ namespace joulemark::analysis {
 std::vector<Regression> power_regressions(const std::vector<Configuration>& configurations);
 
 /// Effects of GPUs, cap, clock and batch on the logarithm of epoch time and energy, each with the others held
-/// fixed, and their interactions where the design can tell them (a full factorial; a one-factor design cannot,
-/// which is said). One entry per response and workload: the joint law over several factors.
+/// fixed, and their interactions where the design can tell them (a full factorial; a one-factor design
+/// cannot, which is said). One entry per response and workload: the joint law over several factors.
 std::vector<Regression> factor_effects(const std::vector<Configuration>& configurations);
 
 }  // namespace joulemark::analysis

@@ -14,8 +14,8 @@ namespace {
 
 enum class Scale { factor, watt_per_gpu, watt_per_host, watt_per_gb };
 
-/// An unmeasured part and the range of what it adds. Ranges are wide on purpose: they are what a referee could
-/// ask for, not what is likely.
+/// An unmeasured part and the range of what it adds. Ranges are wide on purpose: they are what a referee
+/// could ask for, not what is likely.
 struct Part {
     const char* component;
     Scale scale;
@@ -25,25 +25,32 @@ struct Part {
 constexpr std::array parts{
     Part{"cpu", Scale::watt_per_host, 40, 500, "idle single-socket to loaded two-socket server"},
     Part{"dram", Scale::watt_per_gb, 0.05, 0.375, "idle DDR5 to the rule of 3 W per 8 GB"},
-    Part{"network", Scale::watt_per_gpu, 2, 40, "one shared adapter per node to a 400 Gb/s port and its switches per GPU"},
+    Part{"network", Scale::watt_per_gpu, 2, 40,
+         "one shared adapter per node to a 400 Gb/s port and its switches per GPU"},
     Part{"psu", Scale::factor, 1 / 0.96, 1 / 0.87, "80 PLUS Titanium to Gold, at half and full load"},
-    Part{"cooling", Scale::factor, 1.03, 1.58, "PUE of warm-water cooling to the industry's mean (Uptime Institute 2023)"},
+    Part{"cooling", Scale::factor, 1.03, 1.58,
+         "PUE of warm-water cooling to the industry's mean (Uptime Institute 2023)"},
 };
 constexpr std::array factors{"gpus", "power_cap_w", "sm_clock_mhz", "local_batch", "global_batch"};
 
 const char* unit_of(Scale scale) {
     switch (scale) {
-        case Scale::factor: return "times the measured energy";
-        case Scale::watt_per_gpu: return "W per GPU";
-        case Scale::watt_per_host: return "W per host";
-        default: return "W per GB of host memory";
+        case Scale::factor:
+            return "times the measured energy";
+        case Scale::watt_per_gpu:
+            return "W per GPU";
+        case Scale::watt_per_host:
+            return "W per host";
+        default:
+            return "W per GB of host memory";
     }
 }
 
 bool lacks(const RunMetrics& run, const std::string& component) {
     const auto& energy = run.provenance["energy_j"];
     const auto missing = energy.find("lacks");
-    return missing != energy.end() && std::find(missing->begin(), missing->end(), component) != missing->end();
+    return missing != energy.end() &&
+           std::find(missing->begin(), missing->end(), component) != missing->end();
 }
 
 /// Whether what the part adds is known for this run: watts need its hosts, GPUs or memory.
@@ -55,10 +62,14 @@ bool applies(const Part& part, const RunMetrics& run) {
 /// Energy with the part at `level`, of `energy_j` spent in `seconds` of this run.
 double adjusted(const Part& part, double level, const RunMetrics& run, double energy_j, double seconds) {
     switch (part.scale) {
-        case Scale::factor: return energy_j * level;
-        case Scale::watt_per_gpu: return energy_j + level * seconds * run.gpu_count;
-        case Scale::watt_per_host: return energy_j + level * seconds * static_cast<double>(run.hosts.size());
-        default: return energy_j + level * seconds * run.host_memory_gb.value_or(0);
+        case Scale::factor:
+            return energy_j * level;
+        case Scale::watt_per_gpu:
+            return energy_j + level * seconds * run.gpu_count;
+        case Scale::watt_per_host:
+            return energy_j + level * seconds * static_cast<double>(run.hosts.size());
+        default:
+            return energy_j + level * seconds * run.host_memory_gb.value_or(0);
     }
 }
 
@@ -98,7 +109,8 @@ void add_conclusions(Sensitivity& sensitivity, const Part& part, const std::vect
         if (measured == nullptr) {
             continue;
         }
-        const bool survives = least(part, part.low, series) == measured && least(part, part.high, series) == measured;
+        const bool survives =
+            least(part, part.low, series) == measured && least(part, part.high, series) == measured;
         sensitivity.conclusions.push_back(
             {fmt::format("{} {} needs the least energy per epoch{}", series.factor,
                          store::factor_text(measured->factors[series.factor]),
@@ -118,13 +130,16 @@ std::vector<Sensitivity> sensitivity_of(const std::vector<RunMetrics>& runs,
     std::erase_if(all, [](const Series& series) { return series.data_grows; });
     std::vector<Sensitivity> list;
     for (const Part& part : parts) {
-        Sensitivity sensitivity{part.component, part.low, part.high, unit_of(part.scale), part.source, {0, 0}, {}};
+        Sensitivity sensitivity{part.component, part.low, part.high, unit_of(part.scale),
+                                part.source,    {0, 0},   {}};
         bool any = false;
         for (const RunMetrics& run : runs) {
             if (applies(part, run)) {
                 any = true;
-                sensitivity.energy_band_j.low += adjusted(part, part.low, run, *run.energy_j, *run.wall_time_s);
-                sensitivity.energy_band_j.high += adjusted(part, part.high, run, *run.energy_j, *run.wall_time_s);
+                sensitivity.energy_band_j.low +=
+                    adjusted(part, part.low, run, *run.energy_j, *run.wall_time_s);
+                sensitivity.energy_band_j.high +=
+                    adjusted(part, part.high, run, *run.energy_j, *run.wall_time_s);
             }
         }
         if (any) {

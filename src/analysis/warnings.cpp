@@ -23,14 +23,17 @@ constexpr double tolerated_throttling_pct = 1;
 
 void warn_of_status(std::vector<Warning>& warnings, const RunMetrics& run) {
     if (run.status == "failed") {
-        warnings.push_back({"failed", "the command failed; the run is listed but kept out of configurations"});
+        warnings.push_back(
+            {"failed", "the command failed; the run is listed but kept out of configurations"});
     } else if (run.status == "cut") {
-        warnings.push_back({"cut", "the run was cut before its end; what was measured until then is listed but kept "
-                                   "out of configurations"});
+        warnings.push_back({"cut",
+                            "the run was cut before its end; what was measured until then is listed but kept "
+                            "out of configurations"});
     } else if (run.status == "incomplete" || !run.missing_hosts.empty()) {
-        warnings.push_back({"incomplete", fmt::format("nothing was received from {}, so there is no total; copy its "
-                                                      "folder into the run's and analyse again",
-                                                      fmt::join(run.missing_hosts, ", "))});
+        warnings.push_back(
+            {"incomplete", fmt::format("nothing was received from {}, so there is no total; copy its "
+                                       "folder into the run's and analyse again",
+                                       fmt::join(run.missing_hosts, ", "))});
     }
 }
 
@@ -38,30 +41,33 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
     if (run.energy_counter_j && run.energy_integrated_j && *run.energy_counter_j > 0) {
         const double relative = *run.energy_integrated_j / *run.energy_counter_j - 1;
         if (std::abs(relative) > tolerated_disagreement) {
-            warnings.push_back({"counter_vs_integral",
-                                fmt::format("the integral of sampled power is {:+.1f} % off the energy counter: one of the "
-                                            "two sensors misses part of the load",
-                                            100 * relative)});
+            warnings.push_back(
+                {"counter_vs_integral",
+                 fmt::format("the integral of sampled power is {:+.1f} % off the energy counter: one of the "
+                             "two sensors misses part of the load",
+                             100 * relative)});
         }
     }
     for (const Coverage& coverage : run.coverage) {
         if (coverage.covered_pct < wanted_coverage_pct && coverage.component != "node") {
-            warnings.push_back({"coverage",
-                                fmt::format("samples of {} on {} cover {:.1f} % of the run; energy over the gaps is "
-                                            "bounded, not measured",
-                                            coverage.device, coverage.host, coverage.covered_pct)});
+            warnings.push_back(
+                {"coverage",
+                 fmt::format("samples of {} on {} cover {:.1f} % of the run; energy over the gaps is "
+                             "bounded, not measured",
+                             coverage.device, coverage.host, coverage.covered_pct)});
         }
     }
     if (const auto partly = run.provenance["energy_j"].find("partly_measured");
         partly != run.provenance["energy_j"].end()) {
-        warnings.push_back({"partly_measured",
-                            fmt::format("some devices of {} delivered no energy, so there is no total",
-                                        fmt::join(partly->get<std::vector<std::string>>(), ", "))});
+        warnings.push_back(
+            {"partly_measured", fmt::format("some devices of {} delivered no energy, so there is no total",
+                                            fmt::join(partly->get<std::vector<std::string>>(), ", "))});
     }
     if (run.throttled_pct.value_or(0) > tolerated_throttling_pct && !number(run.factors, "power_cap_w")) {
-        warnings.push_back({"throttled", fmt::format("the driver slowed the GPUs down for power or heat in {:.1f} % of "
-                                                     "the run; cool them or compare at a cap that never binds",
-                                                     *run.throttled_pct)});
+        warnings.push_back(
+            {"throttled", fmt::format("the driver slowed the GPUs down for power or heat in {:.1f} % of "
+                                      "the run; cool them or compare at a cap that never binds",
+                                      *run.throttled_pct)});
     }
 }
 
@@ -69,10 +75,11 @@ void warn_of_billing(std::vector<Warning>& warnings, const RunMetrics& run) {
     const auto gpus = number(run.factors, "gpus");
     const auto per_node = number(run.factors, "gpus_per_node");
     if (gpus && per_node && *gpus < *per_node) {
-        warnings.push_back({"node_billed_whole",
-                            fmt::format("{:.0f} of a node's {:.0f} GPUs were used, but the whole node is billed to "
-                                        "the run: its energy per GPU hour is not comparable with full nodes",
-                                        *gpus, *per_node)});
+        warnings.push_back(
+            {"node_billed_whole",
+             fmt::format("{:.0f} of a node's {:.0f} GPUs were used, but the whole node is billed to "
+                         "the run: its energy per GPU hour is not comparable with full nodes",
+                         *gpus, *per_node)});
     }
 }
 
@@ -99,9 +106,10 @@ std::vector<Warning> collected(const std::vector<RunMetrics>& runs) {
     for (const std::string& code : order) {
         const Group& group = groups[code];
         const std::size_t more = group.runs.size() - 1;
-        lines.push_back({code, fmt::format("{}: {}{}", group.first_run, group.text,
-                                           more == 0 ? "" : fmt::format(" (and {} more run{})", more,
-                                                                        more == 1 ? "" : "s"))});
+        lines.push_back(
+            {code,
+             fmt::format("{}: {}{}", group.first_run, group.text,
+                         more == 0 ? "" : fmt::format(" (and {} more run{})", more, more == 1 ? "" : "s"))});
     }
     return lines;
 }
@@ -109,13 +117,14 @@ std::vector<Warning> collected(const std::vector<RunMetrics>& runs) {
 void warn_of_nature(std::vector<Warning>& warnings, const Model& model) {
     const auto count = [&](bool RunMetrics::*flag) { return std::ranges::count(model.runs, true, flag); };
     if (const auto simulated = count(&RunMetrics::simulated); simulated > 0) {
-        warnings.push_back({"simulated", fmt::format("{} of {} runs are simulated: no device was measured", simulated,
-                                                     model.runs.size())});
+        warnings.push_back({"simulated", fmt::format("{} of {} runs are simulated: no device was measured",
+                                                     simulated, model.runs.size())});
     }
     if (const auto estimated = count(&RunMetrics::estimated); estimated > 0) {
-        warnings.push_back({"estimated", fmt::format("the CPU energy of {} of {} runs is estimated from utilisation "
-                                                     "and rated power, not measured",
-                                                     estimated, model.runs.size())});
+        warnings.push_back(
+            {"estimated", fmt::format("the CPU energy of {} of {} runs is estimated from utilisation "
+                                      "and rated power, not measured",
+                                      estimated, model.runs.size())});
     }
     std::set<std::vector<std::string>> components;
     for (const RunMetrics& run : model.runs) {
@@ -128,9 +137,10 @@ void warn_of_nature(std::vector<Warning>& warnings, const Model& model) {
         for (const auto& set : components) {
             sets.push_back(fmt::format("{}", fmt::join(set, " + ")));
         }
-        warnings.push_back({"unlike_components",
-                            fmt::format("energies cover different components ({}): compare only runs with the same",
-                                        fmt::join(sets, "; "))});
+        warnings.push_back(
+            {"unlike_components",
+             fmt::format("energies cover different components ({}): compare only runs with the same",
+                         fmt::join(sets, "; "))});
     }
 }
 
@@ -147,21 +157,24 @@ void warn_of_repeats(std::vector<Warning>& warnings, const Model& model) {
     }
     const std::size_t all = model.configurations.size();
     if (single > 0) {
-        warnings.push_back({"preliminary", fmt::format("{} of {} configurations were run once: preliminary, without "
-                                                       "interval, never significant; repeat them",
-                                                       single, all)});
+        warnings.push_back(
+            {"preliminary", fmt::format("{} of {} configurations were run once: preliminary, without "
+                                        "interval, never significant; repeat them",
+                                        single, all)});
     }
     if (two > 0) {
-        warnings.push_back({"few_repeats", fmt::format("{} of {} configurations were run twice: their intervals are "
-                                                       "12.7 standard errors wide to each side; a third run makes "
-                                                       "that 4.3",
-                                                       two, all)});
+        warnings.push_back(
+            {"few_repeats", fmt::format("{} of {} configurations were run twice: their intervals are "
+                                        "12.7 standard errors wide to each side; a third run makes "
+                                        "that 4.3",
+                                        two, all)});
     }
     if (same_seed > 0) {
-        warnings.push_back({"train_seed_fixed",
-                            fmt::format("repeats of {} of {} configurations share one training seed: their scatter is "
-                                        "hardware noise only and says nothing about quality",
-                                        same_seed, all)});
+        warnings.push_back(
+            {"train_seed_fixed",
+             fmt::format("repeats of {} of {} configurations share one training seed: their scatter is "
+                         "hardware noise only and says nothing about quality",
+                         same_seed, all)});
     }
 }
 
@@ -201,10 +214,11 @@ void warn_of_drift(std::vector<Warning>& warnings, const Model& model) {
     const double variance = std::max(0.0, syy - slope * sxy) / df;
     const double change = std::expm1(slope * (last - first));
     if (std::abs(change) > 0.01 && stats::t_two_sided(slope / std::sqrt(variance / sxx), df) < 0.01) {
-        warnings.push_back({"drift", fmt::format("repeats of equal configurations change by {:+.1f} % from the first "
-                                                 "to the last run of the study: let devices warm up, or run in "
-                                                 "random order",
-                                                 100 * change)});
+        warnings.push_back(
+            {"drift", fmt::format("repeats of equal configurations change by {:+.1f} % from the first "
+                                  "to the last run of the study: let devices warm up, or run in "
+                                  "random order",
+                                  100 * change)});
     }
 }
 
@@ -236,10 +250,11 @@ void warn_of_outliers(std::vector<Warning>& warnings, const Model& model) {
     const double scale = std::max(1.4826 * stats::median(magnitudes), 0.004);
     for (const auto& [run, deviation] : deviations) {
         if (std::abs(deviation) > 5 * scale) {
-            warnings.push_back({"outlier", fmt::format("{}: its epochs took {:+.1f} % of their configuration's median, "
-                                                       "{:.0f} times the usual scatter; look at its trace before you "
-                                                       "drop it",
-                                                       run->run, 100 * deviation, std::abs(deviation) / scale)});
+            warnings.push_back(
+                {"outlier", fmt::format("{}: its epochs took {:+.1f} % of their configuration's median, "
+                                        "{:.0f} times the usual scatter; look at its trace before you "
+                                        "drop it",
+                                        run->run, 100 * deviation, std::abs(deviation) / scale)});
         }
     }
 }
@@ -266,10 +281,11 @@ void warn_of_idle_caps(std::vector<Warning>& warnings, const Model& model) {
         }
     }
     if (idle > 0) {
-        warnings.push_back({"cap_without_effect", fmt::format("{} cap level{} never bound (first: {}): equal to no cap, "
-                                                              "so {} no effect to fit",
-                                                              idle, idle == 1 ? "" : "s", example,
-                                                              idle == 1 ? "it has" : "they have")});
+        warnings.push_back(
+            {"cap_without_effect",
+             fmt::format("{} cap level{} never bound (first: {}): equal to no cap, "
+                         "so {} no effect to fit",
+                         idle, idle == 1 ? "" : "s", example, idle == 1 ? "it has" : "they have")});
     }
 }
 

@@ -104,8 +104,8 @@ void WindowSum::add(const WindowSum& other) {
         accumulate((this->*member).integrated, (other.*member).integrated);
         accumulate((this->*member).protocol, (other.*member).protocol);
     }
-    for (const auto member : {&WindowSum::memory_, &WindowSum::memory_busy_, &WindowSum::busy_, &WindowSum::sm_,
-                              &WindowSum::throttled_, &WindowSum::clock_}) {
+    for (const auto member : {&WindowSum::memory_, &WindowSum::memory_busy_, &WindowSum::busy_,
+                              &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
         (this->*member).add(other.*member);
     }
     max_gpu_power_ = std::max(max_gpu_power_, other.max_gpu_power_);

@@ -16,23 +16,26 @@
 namespace joulemark::cli {
 
 int analyze_command(const Arguments& arguments) {
-    CLI::App app{"Metrics per run and configuration, laws with 95 % intervals, energy per GPU hour, warnings. Tables "
-                 "go to stdout, notes about reading DIR to stderr.",
-                 "analyze"};
+    CLI::App app{
+        "Metrics per run and configuration, laws with 95 % intervals, energy per GPU hour, warnings. Tables "
+        "go to stdout, notes about reading DIR to stderr.",
+        "analyze"};
     std::string dir;
     std::string carbon;
     std::optional<double> price;
     bool as_json = false;
     app.add_option("DIR", dir, "Results directory")->required();
-    app.add_flag("--json", as_json, "One JSON document on stdout and nothing else (docs/analyze.schema.json)");
+    app.add_flag("--json", as_json,
+                 "One JSON document on stdout and nothing else (docs/analyze.schema.json)");
     app.add_option("--carbon", carbon, "gCO2e per kWh: a number, or a CSV file time,g_per_kwh: adds co2e_g");
-    app.add_option("--price", price, "Price of a kWh in any currency: adds cost")->check(CLI::NonNegativeNumber);
+    app.add_option("--price", price, "Price of a kWh in any currency: adds cost")
+        ->check(CLI::NonNegativeNumber);
     app.footer("Example: joulemark analyze joulemark-results --json | jq '.laws[] | select(.selected)'");
     if (!parse(app, arguments)) {
         return 0;
     }
-    const auto intensity = carbon.empty() ? std::nullopt
-                                          : std::optional(analysis::CarbonIntensity::parse(carbon));
+    const auto intensity =
+        carbon.empty() ? std::nullopt : std::optional(analysis::CarbonIntensity::parse(carbon));
     const store::Merged merged = open_results(dir);
     analysis::MetricsThread metrics;
     store::for_each_run(merged.database, [&](store::RunRecord&& record) { metrics.add(std::move(record)); });
@@ -40,7 +43,8 @@ int analyze_command(const Arguments& arguments) {
     analysis::add_footprint(runs, intensity, price);
     const analysis::Model model = analysis::analyze(std::move(runs));
     if (as_json) {
-        fmt::print("{}\n", analysis::to_json(model).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n",
+                   analysis::to_json(model).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
         fmt::print("{}", analysis_text(model));
     }

@@ -44,8 +44,8 @@ struct Varying {
             }
         }
         for (const auto& [name, values] : levels) {
-            const bool everywhere =
-                std::ranges::all_of(model.runs, [&](const RunMetrics& run) { return run.factors.contains(name); });
+            const bool everywhere = std::ranges::all_of(
+                model.runs, [&](const RunMetrics& run) { return run.factors.contains(name); });
             if (values.size() == 1 && everywhere) {
                 common[name] = *values.begin();
             } else {
@@ -70,7 +70,9 @@ std::string factor_cell(const json& factors, const std::string& name) {
     return factors.contains(name) ? store::factor_text(factors[name]) : "-";
 }
 
-std::string cell(const Value& value) { return number_text(value.value_or(nan)); }
+std::string cell(const Value& value) {
+    return number_text(value.value_or(nan));
+}
 
 /// "12.34 ± 0.05", the half-width of the 95 % interval; "12.34 (1 run)" for a preliminary mean.
 std::string mean_cell(const Configuration& configuration, std::string_view metric) {
@@ -84,7 +86,9 @@ std::string mean_cell(const Configuration& configuration, std::string_view metri
 }
 
 std::string estimate_text(const stats::Estimate& estimate) {
-    const auto end = [](double value) { return std::isfinite(value) ? number_text(value) : std::string("open"); };
+    const auto end = [](double value) {
+        return std::isfinite(value) ? number_text(value) : std::string("open");
+    };
     return estimate.ci95 ? fmt::format("{} [{}, {}]", number_text(estimate.value), end(estimate.ci95->low),
                                        end(estimate.ci95->high))
                          : number_text(estimate.value);
@@ -103,7 +107,8 @@ std::string runs_text(const Model& model, const Varying& varying) {
     }
     std::vector<std::string> header{"run", "status"};
     header.insert(header.end(), varying.names.begin(), varying.names.end());
-    for (const char* name : {"epoch s", "samples/s", "energy J", "J/sample", "kWh/GPUh", "power W", "busy %"}) {
+    for (const char* name :
+         {"epoch s", "samples/s", "energy J", "J/sample", "kWh/GPUh", "power W", "busy %"}) {
         header.push_back(name);
     }
     Table table(header);
@@ -143,7 +148,9 @@ std::string configurations_text(const Model& model, const Varying& varying) {
         table.add(row);
     }
     const bool simulated = std::ranges::any_of(model.runs, &RunMetrics::simulated);
-    return section(fmt::format("Configurations{} (mean ± half of the 95 % interval)", simulated ? ", simulated" : ""), table);
+    return section(
+        fmt::format("Configurations{} (mean ± half of the 95 % interval)", simulated ? ", simulated" : ""),
+        table);
 }
 
 std::string scaling_name(const std::string& scaling) {
@@ -158,12 +165,14 @@ std::string scaling_text(const Model& model, const Varying& varying) {
         Table table({"gpus", "epoch s", "speed-up", "efficiency", "energy ratio", ""});
         for (const auto& row : scaling.rows) {
             table.add({number_text(row.gpus), number_text(row.epoch_time_s), number_text(row.speed_up),
-                       number_text(row.efficiency), cell(row.energy_ratio), row.preliminary ? "preliminary" : ""});
+                       number_text(row.efficiency), cell(row.energy_ratio),
+                       row.preliminary ? "preliminary" : ""});
         }
         const std::string group = varying.text(scaling.group);
-        text += section(fmt::format("{}, against {:.0f} GPU{}{}", scaling_name(scaling.scaling), scaling.baseline_gpus,
-                                    scaling.baseline_gpus == 1 ? "" : "s", group.empty() ? "" : ": " + group),
-                        table);
+        text += section(
+            fmt::format("{}, against {:.0f} GPU{}{}", scaling_name(scaling.scaling), scaling.baseline_gpus,
+                        scaling.baseline_gpus == 1 ? "" : "s", group.empty() ? "" : ": " + group),
+            table);
     }
     return text;
 }
@@ -184,7 +193,8 @@ std::string laws_text(const Model& model, const Varying& varying) {
         if (law.response == "energy_j") {
             continue;  // whole runs: in --json
         }
-        const std::string over = law.scaling.empty() ? law.factor : fmt::format("{} ({})", law.factor, law.scaling);
+        const std::string over =
+            law.scaling.empty() ? law.factor : fmt::format("{} ({})", law.factor, law.scaling);
         std::vector<std::string> row{law.selected ? "*" : "", law.response, over, varying.text(law.group),
                                      std::to_string(law.n_levels)};
         if (law.fit) {
@@ -196,17 +206,20 @@ std::string laws_text(const Model& model, const Varying& varying) {
         }
         table.add(row);
     }
-    return section("Laws", table,
-                   "* selected: least AICc, leave-one-out error among equals. Fitted to configurations, not to single "
-                   "runs.");
+    return section(
+        "Laws", table,
+        "* selected: least AICc, leave-one-out error among equals. Fitted to configurations, not to single "
+        "runs.");
 }
 
-std::string lines_text(const std::vector<EnergyLine>& lines, std::string_view title,
-                       std::string_view unit, std::string_view note) {
-    Table table({"series", "n", fmt::format("slope {} [95 % interval]", unit), "intercept kWh", "R2", "weighted slope"});
+std::string lines_text(const std::vector<EnergyLine>& lines, std::string_view title, std::string_view unit,
+                       std::string_view note) {
+    Table table({"series", "n", fmt::format("slope {} [95 % interval]", unit), "intercept kWh", "R2",
+                 "weighted slope"});
     for (const EnergyLine& line : lines) {
         table.add({line.pooled ? "all" : store::factors_text(line.group), std::to_string(line.n),
-                   estimate_text(line.slope), number_text(line.intercept.value), fmt::format("{:.5f}", line.r2),
+                   estimate_text(line.slope), number_text(line.intercept.value),
+                   fmt::format("{:.5f}", line.r2),
                    line.weighted_slope ? estimate_text(*line.weighted_slope) : "-"});
     }
     return section(title, table, note);
@@ -220,8 +233,8 @@ std::string regressions_text(const Model& model, const Varying& varying) {
             table.add({term.name, estimate_text(term.estimate), term.vif ? number_text(*term.vif) : ""});
         }
         const std::string group = varying.text(regression.group);
-        text += section(fmt::format("{} on {} configurations{} (R2 {:.4f})", regression.response, regression.n,
-                                    group.empty() ? "" : ", " + group, regression.r2),
+        text += section(fmt::format("{} on {} configurations{} (R2 {:.4f})", regression.response,
+                                    regression.n, group.empty() ? "" : ", " + group, regression.r2),
                         table);
         for (const auto& refusal : regression.refused) {
             text += fmt::format("refused: {}: {}\n", fmt::join(refusal.terms, " and "), refusal.reason);
@@ -234,7 +247,8 @@ std::string regressions_text(const Model& model, const Varying& varying) {
 }
 
 std::string least_energy_text(const Model& model, const Varying& varying) {
-    Table table({"factor", "where", "least energy per epoch at", "95 % interval", "epoch energy J", "levels"});
+    Table table(
+        {"factor", "where", "least energy per epoch at", "95 % interval", "epoch energy J", "levels"});
     for (const analysis::LeastEnergy& least : model.least_energy) {
         const stats::Optimum& optimum = least.optimum;
         table.add({least.factor, varying.text(least.group),
@@ -242,7 +256,8 @@ std::string least_energy_text(const Model& model, const Varying& varying) {
                    fmt::format("[{}, {}]", number_text(optimum.ci95.low), number_text(optimum.ci95.high)),
                    number_text(optimum.value), std::to_string(least.n_levels)});
     }
-    return section("Least energy", table, "From the laws of epoch time and mean power; the interval repeats their selection.");
+    return section("Least energy", table,
+                   "From the laws of epoch time and mean power; the interval repeats their selection.");
 }
 
 std::string knees_text(const Model& model, const Varying& varying) {
@@ -259,14 +274,17 @@ std::string hardware_text(const Model& model, const Varying& varying) {
     for (const analysis::HardwareComparison& comparison : model.hardware) {
         Table table({comparison.factor, "time ratio", "energy ratio"});
         for (const auto& row : comparison.rows) {
-            table.add({number_text(row.level), estimate_text(row.time_ratio), estimate_text(row.energy_ratio)});
+            table.add(
+                {number_text(row.level), estimate_text(row.time_ratio), estimate_text(row.energy_ratio)});
         }
         const std::string group = varying.text(comparison.group);
-        text += section(fmt::format("{} over {}{}", comparison.first, comparison.second, group.empty() ? "" : ": " + group),
+        text += section(fmt::format("{} over {}{}", comparison.first, comparison.second,
+                                    group.empty() ? "" : ": " + group),
                         table);
         for (const auto& crossing : comparison.crossings) {
-            text += fmt::format("the order of energies turns between {} and {}{}\n", number_text(crossing.from),
-                                number_text(crossing.to), crossing.significant ? "" : " (not significant)");
+            text +=
+                fmt::format("the order of energies turns between {} and {}{}\n", number_text(crossing.from),
+                            number_text(crossing.to), crossing.significant ? "" : " (not significant)");
         }
     }
     return text;
@@ -275,12 +293,16 @@ std::string hardware_text(const Model& model, const Varying& varying) {
 std::string sensitivity_text(const Model& model) {
     Table table({"not measured", "range", "", "energy of all runs, kWh", "conclusions that survive"});
     for (const analysis::Sensitivity& sensitivity : model.sensitivity) {
-        const auto survive = std::ranges::count(sensitivity.conclusions, true, &analysis::Sensitivity::Conclusion::survives);
+        const auto survive =
+            std::ranges::count(sensitivity.conclusions, true, &analysis::Sensitivity::Conclusion::survives);
         table.add({sensitivity.component,
-                   fmt::format("{} to {}", number_text(sensitivity.low), number_text(sensitivity.high)), sensitivity.unit,
+                   fmt::format("{} to {}", number_text(sensitivity.low), number_text(sensitivity.high)),
+                   sensitivity.unit,
                    fmt::format("{} to {}", number_text(kwh(sensitivity.energy_band_j.low)),
                                number_text(kwh(sensitivity.energy_band_j.high))),
-                   sensitivity.conclusions.empty() ? "-" : fmt::format("{} of {}", survive, sensitivity.conclusions.size())});
+                   sensitivity.conclusions.empty()
+                       ? "-"
+                       : fmt::format("{} of {}", survive, sensitivity.conclusions.size())});
     }
     return section("Sensitivity to what was not measured", table);
 }
@@ -288,9 +310,10 @@ std::string sensitivity_text(const Model& model) {
 std::string published_text(const Model& model, const Varying& varying) {
     Table table({"metric", "here", "measured", "published", "source", ""});
     for (const analysis::PublishedComparison& one : model.published) {
-        const std::string range = one.published.low == one.published.high
-                                      ? number_text(one.published.low)
-                                      : fmt::format("{} to {}", number_text(one.published.low), number_text(one.published.high));
+        const std::string range =
+            one.published.low == one.published.high
+                ? number_text(one.published.low)
+                : fmt::format("{} to {}", number_text(one.published.low), number_text(one.published.high));
         table.add({one.metric, varying.text(one.factors), number_text(one.value.mean), range, one.source,
                    one.comparable ? one.note : "not comparable: " + one.reason});
     }
@@ -316,7 +339,8 @@ std::string contents_text(const Model& model) {
     }
     std::string text;
     for (const auto& [sentence, count] : contents) {
-        text += fmt::format("Energy{}: {}\n", contents.size() == 1 ? "" : fmt::format(" of {} runs", count), sentence);
+        text += fmt::format("Energy{}: {}\n", contents.size() == 1 ? "" : fmt::format(" of {} runs", count),
+                            sentence);
     }
     return text;
 }
@@ -344,8 +368,8 @@ std::string analysis_text(const Model& model) {
     text += laws_text(model, varying);
     text += lines_text(model.energy_per_gpu_hour, "Energy over GPU hours", "kWh/GPUh",
                        analysis::energy_per_gpu_hour_identity);
-    text += lines_text(model.energy_per_sample, "Energy over samples of the data set, whole runs", "Wh/sample",
-                       "");
+    text += lines_text(model.energy_per_sample, "Energy over samples of the data set, whole runs",
+                       "Wh/sample", "");
     text += least_energy_text(model, varying);
     text += regressions_text(model, varying);
     text += knees_text(model, varying);

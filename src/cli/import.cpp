@@ -22,8 +22,9 @@ Imported import_one(const fs::path& path, const Pairs& map, const Pairs& set, co
     }
     if (fs::is_directory(path)) {
         if (!store::imports::is_sample_folder(path)) {
-            throw bad_input("{} is a folder without fast.csv, slow.csv and marks.csv; name the files to import",
-                            path.string());
+            throw bad_input(
+                "{} is a folder without fast.csv, slow.csv and marks.csv; name the files to import",
+                path.string());
         }
         return store::imports::import_sample_folder(path, set, results);
     }
@@ -36,20 +37,23 @@ Imported import_one(const fs::path& path, const Pairs& map, const Pairs& set, co
 }  // namespace
 
 int import_command(const Arguments& arguments) {
-    CLI::App app{"Makes runs of what other tools measured: a CSV table with a row per run, an nvidia-smi log, or a "
-                 "folder with fast.csv, slow.csv and marks.csv. Importing twice changes nothing.",
-                 "import"};
+    CLI::App app{
+        "Makes runs of what other tools measured: a CSV table with a row per run, an nvidia-smi log, or a "
+        "folder with fast.csv, slow.csv and marks.csv. Importing twice changes nothing.",
+        "import"};
     std::vector<std::string> paths, map, set;
     std::string out;
     app.add_option("FILE", paths, "Tables, logs, folders")->required();
     app.add_option("-o,--output", out, "Results directory to add the runs to")->required();
-    app.add_option("--map", map, "FIELD=COLUMN[,FIELD=COLUMN...]: what a table's columns mean (default: by their names)");
+    app.add_option("--map", map,
+                   "FIELD=COLUMN[,FIELD=COLUMN...]: what a table's columns mean (default: by their names)");
     app.add_option("--set", set, "FIELD=VALUE[,...]: constants of all rows");
-    app.footer(fmt::format(
-        "Fields: {} repeat {}\n"
-        "Example: joulemark import means.csv -o study --map gpus=n,energy_kwh=kwh,gpu_hours=hours --set epochs=100",
-        store::imports::field_names(store::imports::Field::Kind::factor),
-        store::imports::field_names(store::imports::Field::Kind::result)));
+    app.footer(
+        fmt::format("Fields: {} repeat {}\n"
+                    "Example: joulemark import means.csv -o study --map "
+                    "gpus=n,energy_kwh=kwh,gpu_hours=hours --set epochs=100",
+                    store::imports::field_names(store::imports::Field::Kind::factor),
+                    store::imports::field_names(store::imports::Field::Kind::result)));
     if (!parse(app, arguments)) {
         return 0;
     }

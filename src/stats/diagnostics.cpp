@@ -18,7 +18,8 @@ std::optional<double> heteroscedasticity_p(const LawFit& fit) {
         squares.push_back(fit.weights[i] * fit.log_residuals[i] * fit.log_residuals[i]);
     }
     const auto auxiliary = fit_line(log_x, squares);
-    return auxiliary ? std::optional(chi_squared_upper(fit.levels * std::max(0.0, auxiliary->r2), 1)) : std::nullopt;
+    return auxiliary ? std::optional(chi_squared_upper(fit.levels * std::max(0.0, auxiliary->r2), 1))
+                     : std::nullopt;
 }
 
 std::vector<double> cooks_distance(const LawFit& fit) {
@@ -29,7 +30,8 @@ std::vector<double> cooks_distance(const LawFit& fit) {
     const auto p = static_cast<double>(fit.parameters.size());
     for (Eigen::Index i = 0; i < fit.x.size(); ++i) {
         const double leverage = std::min(fit.leverage[i], 1 - 1e-12);
-        const double scaled = fit.weights[i] * fit.log_residuals[i] * fit.log_residuals[i] / (p * fit.variance);
+        const double scaled =
+            fit.weights[i] * fit.log_residuals[i] * fit.log_residuals[i] / (p * fit.variance);
         distances.push_back(scaled * leverage / ((1 - leverage) * (1 - leverage)));
     }
     return distances;

@@ -9,9 +9,13 @@
 
 namespace joulemark::stats {
 
-double t_quantile(double p, double df) { return quantile(boost::math::students_t(df), p); }
+double t_quantile(double p, double df) {
+    return quantile(boost::math::students_t(df), p);
+}
 
-double t95(double df) { return t_quantile(0.975, df); }
+double t95(double df) {
+    return t_quantile(0.975, df);
+}
 
 double t_two_sided(double t, double df) {
     return 2 * cdf(complement(boost::math::students_t(df), std::abs(t)));

@@ -30,7 +30,9 @@ const std::array<FormInfo, 6> form_table{{
     {Form::saturating, "saturating", "y = c + a exp(-x / k)", {"a", "k", "c"}, 6},
 }};
 
-bool has_bend(Form form) { return form == Form::power_floor || form == Form::saturating; }
+bool has_bend(Form form) {
+    return form == Form::power_floor || form == Form::saturating;
+}
 
 /// Linear forms in the sense of variable projection: y = slope phi(x; bend) + constant, where phi is written
 /// so that it stays well conditioned: (u^b - 1) / b runs through b = 0, the exponential starts at 1.
@@ -41,9 +43,12 @@ struct Basis {
 
     double operator()(double x, double bend) const {
         switch (form) {
-            case Form::amdahl: return 1 / x;
-            case Form::linear: return x;
-            case Form::saturating: return std::exp(-(x - start) / std::exp(bend));
+            case Form::amdahl:
+                return 1 / x;
+            case Form::linear:
+                return x;
+            case Form::saturating:
+                return std::exp(-(x - start) / std::exp(bend));
             default: {
                 const double log_u = std::log(x / centre);
                 return std::abs(bend) < 1e-9 ? log_u : std::expm1(bend * log_u) / bend;
@@ -94,7 +99,8 @@ struct Step {
 
 /// Weighted least squares of r on the columns p and q by Gram-Schmidt, without allocating: the innermost loop
 /// of every search. Nothing when the columns are parallel.
-std::optional<Step> on_two_columns(const VectorXd& p, const VectorXd& q, const VectorXd& r, const VectorXd& w) {
+std::optional<Step> on_two_columns(const VectorXd& p, const VectorXd& q, const VectorXd& r,
+                                   const VectorXd& w) {
     const Index n = p.size();
     double qq = 0, qp = 0;
     for (Index i = 0; i < n; ++i) {
@@ -190,8 +196,12 @@ class Projection {
         const Line fit = line(bend);
         Solution solution{{}, fit.rss, best};
         switch (basis_.form) {
-            case Form::amdahl: solution.parameters = {fit.constant, fit.slope}; break;
-            case Form::linear: solution.parameters = {fit.constant, fit.slope}; break;
+            case Form::amdahl:
+                solution.parameters = {fit.constant, fit.slope};
+                break;
+            case Form::linear:
+                solution.parameters = {fit.constant, fit.slope};
+                break;
             case Form::saturating: {
                 const double k = std::exp(bend);
                 solution.parameters = {fit.slope * std::exp(basis_.start / k), k, fit.constant};
@@ -234,10 +244,14 @@ bool is_amplitude(Form form, std::size_t parameter) {
 VectorXd log_gradient(Form form, std::span<const double> p, double x) {
     const double y = evaluate(form, p, x);
     switch (form) {
-        case Form::power: return Eigen::Vector2d(1, std::log(x));
-        case Form::exponential: return Eigen::Vector2d(1, x);
-        case Form::amdahl: return Eigen::Vector2d(1 / y, 1 / (x * y));
-        case Form::linear: return Eigen::Vector2d(1 / y, x / y);
+        case Form::power:
+            return Eigen::Vector2d(1, std::log(x));
+        case Form::exponential:
+            return Eigen::Vector2d(1, x);
+        case Form::amdahl:
+            return Eigen::Vector2d(1 / y, 1 / (x * y));
+        case Form::linear:
+            return Eigen::Vector2d(1 / y, x / y);
         case Form::power_floor: {
             const double share = p[0] * std::pow(x, p[1]) / y;
             return Eigen::Vector3d(share, share * std::log(x), 1 / y);
@@ -276,8 +290,8 @@ double between_variance(Form form, Data data, const LevelMeans& means) {
         high *= 4;
     }
     std::uintmax_t iterations = 60;
-    const auto root = boost::math::tools::toms748_solve(excess, 0.0, high,
-                                                        boost::math::tools::eps_tolerance<double>(20), iterations);
+    const auto root = boost::math::tools::toms748_solve(
+        excess, 0.0, high, boost::math::tools::eps_tolerance<double>(20), iterations);
     return (root.first + root.second) / 2;
 }
 
@@ -289,7 +303,8 @@ std::vector<Estimate> estimates(const LawFit& fit, const Solution& solution, con
         if (fit.df > 0) {
             const double half = t95(fit.df) * std::sqrt(fit.variance * fit.unscaled(at, at));
             if (is_amplitude(fit.form, i)) {
-                const auto [low, high] = std::minmax({estimate.value * std::exp(-half), estimate.value * std::exp(half)});
+                const auto [low, high] =
+                    std::minmax({estimate.value * std::exp(-half), estimate.value * std::exp(half)});
                 estimate.ci95 = Interval{low, high};
             } else {
                 estimate.ci95 = Interval{estimate.value - half, estimate.value + half};
@@ -342,7 +357,8 @@ std::optional<double> corrected_aic(double rss, int n, int parameters) {
 std::optional<Failure> unusable(Form form, std::span<const Level> levels) {
     std::vector<double> distinct;
     for (const Level& level : levels) {
-        const bool positive = std::ranges::all_of(level.values, [](double v) { return v > 0 && std::isfinite(v); });
+        const bool positive =
+            std::ranges::all_of(level.values, [](double v) { return v > 0 && std::isfinite(v); });
         if (level.values.empty() || !positive || !(level.x > 0)) {
             return Failure{"no law: values and levels must be positive", ""};
         }
@@ -359,9 +375,13 @@ std::optional<Failure> unusable(Form form, std::span<const Level> levels) {
 
 }  // namespace
 
-std::span<const FormInfo> forms() { return form_table; }
+std::span<const FormInfo> forms() {
+    return form_table;
+}
 
-const FormInfo& info(Form form) { return *std::ranges::find(form_table, form, &FormInfo::form); }
+const FormInfo& info(Form form) {
+    return *std::ranges::find(form_table, form, &FormInfo::form);
+}
 
 std::optional<Form> form_named(std::string_view id) {
     const auto found = std::ranges::find(form_table, id, &FormInfo::id);
@@ -370,12 +390,18 @@ std::optional<Form> form_named(std::string_view id) {
 
 double evaluate(Form form, std::span<const double> p, double x) {
     switch (form) {
-        case Form::power: return p[0] * std::pow(x, p[1]);
-        case Form::amdahl: return p[0] + p[1] / x;
-        case Form::exponential: return p[0] * std::exp(p[1] * x);
-        case Form::linear: return p[0] + p[1] * x;
-        case Form::power_floor: return p[0] * std::pow(x, p[1]) + p[2];
-        case Form::saturating: return p[2] + p[0] * std::exp(-x / p[1]);
+        case Form::power:
+            return p[0] * std::pow(x, p[1]);
+        case Form::amdahl:
+            return p[0] + p[1] / x;
+        case Form::exponential:
+            return p[0] * std::exp(p[1] * x);
+        case Form::linear:
+            return p[0] + p[1] * x;
+        case Form::power_floor:
+            return p[0] * std::pow(x, p[1]) + p[2];
+        case Form::saturating:
+            return p[2] + p[0] * std::exp(-x / p[1]);
     }
     return std::nan("");
 }
@@ -436,7 +462,9 @@ std::vector<double> LawFit::parameter_values() const {
     return values;
 }
 
-double LawFit::value(double at) const { return evaluate(form, parameter_values(), at); }
+double LawFit::value(double at) const {
+    return evaluate(form, parameter_values(), at);
+}
 
 Estimate LawFit::mean_at(double at) const {
     const auto values = parameter_values();
@@ -458,8 +486,8 @@ std::optional<Interval> LawFit::prediction_at(double at) const {
     // Two variances with degrees of freedom of their own (Satterthwaite 1946).
     const double about_law = variance * (gradient.dot(unscaled * gradient) + 1);
     const double total = about_law + repeat_variance;
-    const double uncertainty = about_law * about_law / df +
-                               (repeat_df > 0 ? repeat_variance * repeat_variance / repeat_df : 0);
+    const double uncertainty =
+        about_law * about_law / df + (repeat_df > 0 ? repeat_variance * repeat_variance / repeat_df : 0);
     const double half = uncertainty > 0 ? t95(total * total / uncertainty) * std::sqrt(total) : 0;
     const double value = evaluate(form, values, at);
     return Interval{value * std::exp(-half), value * std::exp(half)};

@@ -40,15 +40,16 @@ struct LawFit {
     Form form = Form::power;
     std::vector<Estimate> parameters;
     int levels = 0, df = 0;
-    double rss = 0;             ///< weighted, of logarithms: squares of relative residuals
-    double variance = 0;        ///< rss / df: of a configuration's mean about the law; NaN without df
-    double repeat_variance = 0; ///< what one run scatters beyond that, from repeats; with its degrees of freedom
+    double rss = 0;       ///< weighted, of logarithms: squares of relative residuals
+    double variance = 0;  ///< rss / df: of a configuration's mean about the law; NaN without df
+    double repeat_variance =
+        0;  ///< what one run scatters beyond that, from repeats; with its degrees of freedom
     int repeat_df = 0;
-    double r2 = 0;              ///< of logarithms
-    std::optional<double> aicc; ///< absent when there are too few levels for the correction
+    double r2 = 0;                   ///< of logarithms
+    std::optional<double> aicc;      ///< absent when there are too few levels for the correction
     std::optional<double> loo_rmse;  ///< relative error at a level that the fit did not see
     Eigen::VectorXd x, log_residuals, leverage, weights;  ///< per level, sorted by x
-    Eigen::MatrixXd unscaled;   ///< of the fit's own parameters; times variance it is their covariance
+    Eigen::MatrixXd unscaled;  ///< of the fit's own parameters; times variance it is their covariance
 
     double value(double at) const;
     /// The law at `at`, and where it lies with 95 % confidence.

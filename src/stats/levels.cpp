@@ -8,7 +8,9 @@
 
 namespace joulemark::stats {
 
-double LevelMeans::within_excess() const { return within_variance * (1 - repeats.cwiseInverse().mean()); }
+double LevelMeans::within_excess() const {
+    return within_variance * (1 - repeats.cwiseInverse().mean());
+}
 
 LevelMeans level_means(std::span<const Level> levels) {
     std::vector<const Level*> sorted;

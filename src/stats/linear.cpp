@@ -115,7 +115,8 @@ std::vector<double> variance_inflation(const Eigen::MatrixXd& regressors) {
         // A basic solution is enough: the others may depend on each other without touching this column.
         const Eigen::VectorXd target = regressors.col(column);
         const Eigen::VectorXd rest = target - others * others.colPivHouseholderQr().solve(target);
-        const double unexplained = rest.squaredNorm() / (target.array() - target.mean()).matrix().squaredNorm();
+        const double unexplained =
+            rest.squaredNorm() / (target.array() - target.mean()).matrix().squaredNorm();
         inflation.push_back(unexplained > 1e-12 ? 1 / unexplained : std::numeric_limits<double>::infinity());
     }
     return inflation;

@@ -13,14 +13,14 @@ namespace joulemark::stats {
 
 /// A linear model y = X beta + error fitted by (weighted) least squares: n observations, p columns.
 struct LinearFit {
-    Eigen::VectorXd coefficients;    ///< p
-    Eigen::VectorXd standard_errors; ///< p; NaN without degrees of freedom
-    Eigen::MatrixXd unscaled;        ///< p x p, (X' W X)^-1: times residual_variance it is the covariance
-    Eigen::VectorXd residuals;       ///< n, y - X beta, unweighted
-    Eigen::VectorXd leverage;        ///< n, diagonal of the hat matrix
-    double rss = 0;                  ///< weighted residual sum of squares
-    double residual_variance = 0;    ///< rss / df; NaN without degrees of freedom
-    double r2 = 0;                   ///< about the weighted mean when X has a constant column, else about 0
+    Eigen::VectorXd coefficients;     ///< p
+    Eigen::VectorXd standard_errors;  ///< p; NaN without degrees of freedom
+    Eigen::MatrixXd unscaled;         ///< p x p, (X' W X)^-1: times residual_variance it is the covariance
+    Eigen::VectorXd residuals;        ///< n, y - X beta, unweighted
+    Eigen::VectorXd leverage;         ///< n, diagonal of the hat matrix
+    double rss = 0;                   ///< weighted residual sum of squares
+    double residual_variance = 0;     ///< rss / df; NaN without degrees of freedom
+    double r2 = 0;                    ///< about the weighted mean when X has a constant column, else about 0
     int n = 0, df = 0;
 
     /// Coefficient with its t interval.

@@ -19,7 +19,9 @@ struct Least {
 };
 
 Least minimise(const LawFit& first, const LawFit& second, double low, double high) {
-    const auto product = [&](double log_x) { return first.value(std::exp(log_x)) * second.value(std::exp(log_x)); };
+    const auto product = [&](double log_x) {
+        return first.value(std::exp(log_x)) * second.value(std::exp(log_x));
+    };
     constexpr int steps = 60;
     const double start = std::log(low);
     const double width = (std::log(high) - start) / steps;
@@ -41,7 +43,8 @@ Least minimise(const LawFit& first, const LawFit& second, double low, double hig
 }
 
 /// The law selected and fitted to means that scatter about `truth` as its residuals say.
-std::optional<LawFit> resampled(const LawFit& truth, std::span<const Form> candidates, std::mt19937_64& random) {
+std::optional<LawFit> resampled(const LawFit& truth, std::span<const Form> candidates,
+                                std::mt19937_64& random) {
     std::normal_distribution<double> normal;
     std::chi_squared_distribution<double> chi_squared(truth.df);
     const double sd = std::sqrt(truth.rss / chi_squared(random));

@@ -20,11 +20,11 @@ struct Optimum {
     Form first = Form::power, second = Form::power;  ///< selected
 };
 
-/// Selects a law for each of two responses over the same levels and finds the least product. The interval is a
-/// parametric bootstrap that repeats the selection (Efron and Tibshirani 1993, chapter 6): new configuration
-/// means about both laws, with a variance drawn from its own uncertainty (scaled inverse chi-squared), laws
-/// selected and fitted again, 2.5 and 97.5 per cent of the resulting (interior) optima. Reproducible: `seed` is all the
-/// randomness there is. Nothing when either response has no law.
+/// Selects a law for each of two responses over the same levels and finds the least product. The interval is
+/// a parametric bootstrap that repeats the selection (Efron and Tibshirani 1993, chapter 6): new
+/// configuration means about both laws, with a variance drawn from its own uncertainty (scaled inverse
+/// chi-squared), laws selected and fitted again, 2.5 and 97.5 per cent of the resulting (interior) optima.
+/// Reproducible: `seed` is all the randomness there is. Nothing when either response has no law.
 std::optional<Optimum> least_product(std::span<const Form> first_candidates, std::span<const Level> first,
                                      std::span<const Form> second_candidates, std::span<const Level> second,
                                      int resamples = 400, std::uint64_t seed = 1);

@@ -22,9 +22,9 @@ ProjectedMinimum minimise_projected(const std::function<double(double)>& rss, co
         }
     }
     const double at = range.low + best * width;
-    const auto [bend, sum] = boost::math::tools::brent_find_minima(
-        rss, std::max(range.low, at - width), std::min(range.high, at + width),
-        std::numeric_limits<double>::digits / 2);
+    const auto [bend, sum] = boost::math::tools::brent_find_minima(rss, std::max(range.low, at - width),
+                                                                   std::min(range.high, at + width),
+                                                                   std::numeric_limits<double>::digits / 2);
     return {bend, sum, best == 0 || best == steps};
 }
 

@@ -23,7 +23,8 @@ Selection select_law(std::span<const Form> candidates, std::span<const Level> le
         }
     }
     if (selection.fits.empty()) {
-        selection.reason = selection.refusals.empty() ? "no candidate form" : selection.refusals.front().reason;
+        selection.reason =
+            selection.refusals.empty() ? "no candidate form" : selection.refusals.front().reason;
         return selection;
     }
     double least = infinity;
@@ -35,8 +36,9 @@ Selection select_law(std::span<const Form> candidates, std::span<const Level> le
     for (std::size_t i = 0; i < selection.fits.size(); ++i) {
         const LawFit& fit = selection.fits[i];
         const bool eligible = !by_aicc || fit.aicc.value_or(infinity) <= least + indistinguishable;
-        const double error = detail == Detail::full ? fit.loo_rmse.value_or(std::numeric_limits<double>::max())
-                                                    : fit.aicc.value_or(fit.rss);
+        const double error = detail == Detail::full
+                                 ? fit.loo_rmse.value_or(std::numeric_limits<double>::max())
+                                 : fit.aicc.value_or(fit.rss);
         if (eligible && error < best) {
             best = error;
             selection.selected = i;

@@ -16,10 +16,10 @@ struct Selection {
         Form form;
         std::string reason;
     };
-    std::vector<LawFit> fits;       ///< in the order of `candidates`
-    std::vector<Refusal> refusals;  ///< candidates that have no fit, and why
+    std::vector<LawFit> fits;             ///< in the order of `candidates`
+    std::vector<Refusal> refusals;        ///< candidates that have no fit, and why
     std::optional<std::size_t> selected;  ///< index into fits
-    std::string reason;             ///< why this one, in words; why there is none
+    std::string reason;                   ///< why this one, in words; why there is none
 };
 
 /// Fits every candidate and chooses: least AICc; among those within 2 of it, which AICc does not tell apart
@@ -27,6 +27,7 @@ struct Selection {
 /// leave-one-out error decides.
 ///
 /// With Detail::point there is no leave-one-out error: AICc alone decides, else the least sum of squares.
-Selection select_law(std::span<const Form> candidates, std::span<const Level> levels, Detail detail = Detail::full);
+Selection select_law(std::span<const Form> candidates, std::span<const Level> levels,
+                     Detail detail = Detail::full);
 
 }  // namespace joulemark::stats

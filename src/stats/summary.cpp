@@ -35,7 +35,9 @@ std::optional<Summary> summarise(std::span<const double> values) {
     return summary;
 }
 
-double median(std::span<const double> values) { return quantile(values, 0.5); }
+double median(std::span<const double> values) {
+    return quantile(values, 0.5);
+}
 
 double quantile(std::span<const double> values, double p) {
     if (values.empty()) {

@@ -42,7 +42,8 @@ std::vector<store::RunRecord> batches(Error error, bool vary_seed = true) {
 }
 
 TEST(BatchKnee, IsTheLastBatchBeforeQualityWorsens) {
-    const Model model = analyze(batches([](int batch, int seed) { return (batch < 8192 ? 0.24 : 0.28) + 0.001 * seed; }));
+    const Model model =
+        analyze(batches([](int batch, int seed) { return (batch < 8192 ? 0.24 : 0.28) + 0.001 * seed; }));
     ASSERT_EQ(model.batch_knees.size(), 1u);
     EXPECT_EQ(model.batch_knees[0].knee, 1024);
     EXPECT_EQ(model.batch_knees[0].beyond, 8192);
@@ -50,13 +51,15 @@ TEST(BatchKnee, IsTheLastBatchBeforeQualityWorsens) {
 }
 
 TEST(BatchKnee, ScatterOfSeedsIsNoKnee) {
-    const Model model = analyze(batches([](int batch, int seed) { return 0.24 + 1e-7 * batch + 0.01 * seed; }));
+    const Model model =
+        analyze(batches([](int batch, int seed) { return 0.24 + 1e-7 * batch + 0.01 * seed; }));
     EXPECT_FALSE(model.batch_knees[0].knee);
     EXPECT_NE(model.batch_knees[0].reason.find("no batch is significantly worse"), std::string::npos);
 }
 
 TEST(BatchKnee, OneSeedOnlyDescribes) {
-    const Model model = analyze(batches([](int batch, int seed) { return batch < 8192 ? 0.24 : 0.5 + 0 * seed; }, false));
+    const Model model =
+        analyze(batches([](int batch, int seed) { return batch < 8192 ? 0.24 : 0.5 + 0 * seed; }, false));
     EXPECT_FALSE(model.batch_knees[0].knee);
     EXPECT_NE(model.batch_knees[0].reason.find("repeats over training seeds"), std::string::npos);
 }
@@ -70,8 +73,8 @@ std::vector<store::RunRecord> two_kinds() {
                 const bool fast = name == std::string("A100");
                 const double seconds = (fast ? 100 : 180 * std::pow(gpus, 0.2)) / gpus * (1 + 0.001 * repeat);
                 auto record = run_record(fmt::format("{}-{}-{}", name, gpus, repeat),
-                                         {{"workload", "x"}, {"gpus", gpus}, {"local_batch", 32}}, seconds, gpus,
-                                         fast ? 400 : 150);
+                                         {{"workload", "x"}, {"gpus", gpus}, {"local_batch", 32}}, seconds,
+                                         gpus, fast ? 400 : 150);
                 for (auto& device : record.hosts[0].run_json["devices"]) {
                     device["name"] = device["component"] == "gpu" ? name : device["name"];
                 }
@@ -157,7 +160,8 @@ TEST(PublishedNumbers, StandBesideEqualWorkloadsAndComponentsOnly) {
         device["name"] = device["component"] == "gpu" ? "NVIDIA A100-SXM4-40GB" : device["name"];
     }
     const Model model = analyze(std::vector{record});
-    const auto found = std::ranges::find(model.published, "energy_per_gpu_hour_kwh", &PublishedComparison::metric);
+    const auto found =
+        std::ranges::find(model.published, "energy_per_gpu_hour_kwh", &PublishedComparison::metric);
     ASSERT_NE(found, model.published.end());
     EXPECT_TRUE(found->comparable);
     EXPECT_DOUBLE_EQ(found->published.low, 0.27);
@@ -166,7 +170,8 @@ TEST(PublishedNumbers, StandBesideEqualWorkloadsAndComponentsOnly) {
     }
     const Model without = analyze(std::vector{record});
     EXPECT_FALSE(without.published[0].comparable);
-    EXPECT_NE(without.published[0].reason.find("published over cpu+dram+gpu, measured over cpu+gpu"), std::string::npos);
+    EXPECT_NE(without.published[0].reason.find("published over cpu+dram+gpu, measured over cpu+gpu"),
+              std::string::npos);
 }
 
 }  // namespace

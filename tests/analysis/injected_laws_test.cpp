@@ -16,10 +16,12 @@ namespace {
 constexpr int studies = 200;
 constexpr int repeats = 5;
 constexpr double noise = 0.01;  // of the logarithm of one run's time
-const std::map<std::string, double> exponents{{"gpus", -0.93}, {"power_cap_w", -0.55}, {"sm_clock_mhz", -0.7}};
+const std::map<std::string, double> exponents{
+    {"gpus", -0.93}, {"power_cap_w", -0.55}, {"sm_clock_mhz", -0.7}};
 
 double epoch_seconds(double gpus, double cap, double clock, double floor) {
-    return 3600 * std::pow(gpus / 4, exponents.at("gpus")) * std::pow(cap / 250, exponents.at("power_cap_w")) *
+    return 3600 * std::pow(gpus / 4, exponents.at("gpus")) *
+               std::pow(cap / 250, exponents.at("power_cap_w")) *
                std::pow(clock / 1380, exponents.at("sm_clock_mhz")) +
            floor;
 }
@@ -31,11 +33,13 @@ std::vector<store::RunRecord> study(std::uint64_t seed, double floor) {
     const auto add = [&](int gpus, int cap, int clock) {
         for (int repeat = 0; repeat < repeats; ++repeat) {
             const double seconds = epoch_seconds(gpus, cap, clock, floor) * std::exp(normal(random));
-            store::RunRecord record = run_record(
-                std::to_string(records.size()),
-                {{"workload", "resnet50"}, {"gpus", gpus}, {"power_cap_w", cap}, {"sm_clock_mhz", clock},
-                 {"local_batch", 128}},
-                seconds, 0);
+            store::RunRecord record = run_record(std::to_string(records.size()),
+                                                 {{"workload", "resnet50"},
+                                                  {"gpus", gpus},
+                                                  {"power_cap_w", cap},
+                                                  {"sm_clock_mhz", clock},
+                                                  {"local_batch", 128}},
+                                                 seconds, 0);
             records.push_back(std::move(record));
         }
     };
@@ -75,8 +79,8 @@ TEST(InjectedLaws, ExponentsLieInTheirIntervals) {
     ASSERT_EQ(hits.size(), 4u);
     for (const auto& [name, inside] : hits) {
         const double width = stats::median(half_widths[name]);
-        std::printf("%-17s injected exponent in %d of %d intervals, median half-width %.2f %%\n", name.c_str(), inside,
-                    studies, 100 * width);
+        std::printf("%-17s injected exponent in %d of %d intervals, median half-width %.2f %%\n",
+                    name.c_str(), inside, studies, 100 * width);
         ASSERT_EQ(half_widths[name].size(), static_cast<std::size_t>(studies)) << name;
         EXPECT_GE(inside, 182) << name;
         EXPECT_LE(inside, 198) << name;

@@ -33,7 +33,8 @@ Model varied_model() {
         }
     }
     for (const int cap : {150, 250}) {
-        records.push_back(run_record("cap" + std::to_string(cap), {{"workload", "bert"}, {"power_cap_w", cap}}, 10));
+        records.push_back(
+            run_record("cap" + std::to_string(cap), {{"workload", "bert"}, {"power_cap_w", cap}}, 10));
     }
     records.push_back(run_record("cut", {{"workload", "bert"}}, 10));
     records.back().status = "cut";
@@ -47,17 +48,17 @@ Model varied_model() {
         region.devices.clear();
     }
     for (int row = 1; row <= 4; ++row) {
-        records.push_back(imported_record("row" + std::to_string(row),
-                                          {{"series", "s"}, {"gpus", row}, {"dataset_samples", 100 * row}},
-                                          {{"energy_j", 3.6e6 * row}, {"gpu_hours", 4.0 * row + 0.1 * (row % 2)}}));
+        records.push_back(imported_record(
+            "row" + std::to_string(row), {{"series", "s"}, {"gpus", row}, {"dataset_samples", 100 * row}},
+            {{"energy_j", 3.6e6 * row}, {"gpu_hours", 4.0 * row + 0.1 * (row % 2)}}));
     }
     return analyze(records);
 }
 
 TEST(AnalyzeJson, FollowsItsSchema) {
     const json document = to_json(varied_model());
-    for (const char* key : {"runs", "configurations", "laws", "scaling", "energy_per_gpu_hour", "energy_per_sample",
-                            "regions", "coverage", "warnings"}) {
+    for (const char* key : {"runs", "configurations", "laws", "scaling", "energy_per_gpu_hour",
+                            "energy_per_sample", "regions", "coverage", "warnings"}) {
         EXPECT_FALSE(document[key].empty()) << key << " is not exercised";
     }
     // What a script reads is text: the check is on what comes back from it.
@@ -66,7 +67,8 @@ TEST(AnalyzeJson, FollowsItsSchema) {
 }
 
 TEST(AnalyzeJson, AnEmptyDirectoryIsAValidDocument) {
-    const auto violations = SchemaCheck(schema()).violations(to_json(analyze(std::vector<store::RunRecord>{})));
+    const auto violations =
+        SchemaCheck(schema()).violations(to_json(analyze(std::vector<store::RunRecord>{})));
     EXPECT_TRUE(violations.empty()) << violations.front();
 }
 
@@ -91,7 +93,8 @@ TEST(AnalyzeJson, TheSchemaNoticesWhatIsWrong) {
 TEST(AnalyzeJson, AbsentIsNullAndNeverZero) {
     const json document = to_json(varied_model());
     const auto run = std::ranges::find_if(document["runs"], [](const json& r) { return r["run"] == "bare"; });
-    for (const char* key : {"energy_j", "energy_counter_j", "gpu_hours", "mean_power_w", "joule_per_sample"}) {
+    for (const char* key :
+         {"energy_j", "energy_counter_j", "gpu_hours", "mean_power_w", "joule_per_sample"}) {
         EXPECT_TRUE((*run)[key].is_null()) << key;
     }
 }

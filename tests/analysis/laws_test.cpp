@@ -24,14 +24,16 @@ std::vector<const Law*> laws_over(const Model& model, const std::string& factor,
     return found;
 }
 
-std::vector<store::RunRecord> over_gpus(const std::vector<int>& gpus, const std::string& fixed_batch, int repeats = 2) {
+std::vector<store::RunRecord> over_gpus(const std::vector<int>& gpus, const std::string& fixed_batch,
+                                        int repeats = 2) {
     std::vector<store::RunRecord> records;
     for (const int n : gpus) {
         for (int repeat = 0; repeat < repeats; ++repeat) {
             json factors{{"workload", "resnet50"}, {"gpus", n}, {"dataset_samples", 1000}};
             factors[fixed_batch] = 256;
             const double seconds = 900 * std::pow(n, -0.9) * (1 + 0.01 * repeat);
-            records.push_back(run_record(std::to_string(n) + "-" + std::to_string(repeat), factors, seconds, n));
+            records.push_back(
+                run_record(std::to_string(n) + "-" + std::to_string(repeat), factors, seconds, n));
         }
     }
     return records;
@@ -98,7 +100,10 @@ TEST(Laws, AGrowingDataSetIsNoScalingLaw) {
 }
 
 json study_factors(int gpus, int cap, int clock) {
-    return {{"workload", "resnet50"}, {"gpus", gpus}, {"power_cap_w", cap}, {"sm_clock_mhz", clock},
+    return {{"workload", "resnet50"},
+            {"gpus", gpus},
+            {"power_cap_w", cap},
+            {"sm_clock_mhz", clock},
             {"local_batch", 128}};
 }
 
@@ -118,8 +123,8 @@ TEST(Laws, OneFactorDesignsShareTheirBaseline) {
     add(2, 250, 1380);
     add(8, 250, 1380);
     const Model model = analyze(records);
-    for (const auto& [factor, scaling] : std::map<std::string, std::string>{
-             {"gpus", "weak"}, {"power_cap_w", ""}, {"sm_clock_mhz", ""}}) {
+    for (const auto& [factor, scaling] :
+         std::map<std::string, std::string>{{"gpus", "weak"}, {"power_cap_w", ""}, {"sm_clock_mhz", ""}}) {
         const auto laws = laws_over(model, factor, "epoch_time_s", scaling);
         ASSERT_FALSE(laws.empty()) << factor;
         EXPECT_EQ(laws[0]->n_levels, 3u) << factor;
@@ -152,7 +157,8 @@ TEST(Laws, BatchLawsAreOverTheBatchThatTheStudyNames) {
     for (const char* factor : {"local_batch", "global_batch"}) {
         std::vector<store::RunRecord> records;
         for (const int batch : {32, 64, 128, 256}) {
-            records.push_back(run_record(std::to_string(batch), {{"workload", "x"}, {"gpus", 4}, {factor, batch}},
+            records.push_back(run_record(std::to_string(batch),
+                                         {{"workload", "x"}, {"gpus", 4}, {factor, batch}},
                                          10 + 400.0 / batch, 4));
         }
         const Model model = analyze(records);

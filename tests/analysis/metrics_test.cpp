@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/metrics_thread.h"
-
 #include <gtest/gtest.h>
 
+#include "analysis/metrics_thread.h"
 #include "records.h"
 
 namespace joulemark::analysis {
@@ -175,7 +174,8 @@ TEST(RunMetrics, WithoutSensorsEnergyIsAbsentNotZero) {
     EXPECT_FALSE(run.gpu_hours);  // no GPU: nothing to count hours of
     EXPECT_FALSE(run.mean_power_w);
     EXPECT_FALSE(run.gpu_busy_pct);
-    EXPECT_NE(run.provenance["energy_j"]["text"].get<std::string>().find("no energy sensor"), std::string::npos);
+    EXPECT_NE(run.provenance["energy_j"]["text"].get<std::string>().find("no energy sensor"),
+              std::string::npos);
 }
 
 TEST(RunMetrics, ProvenanceSaysWhatTheTotalContainsAndLacks) {

@@ -40,8 +40,8 @@ inline store::DeviceMetrics component(const std::string& device, const std::stri
     return metrics;
 }
 
-inline store::RegionRecord region(const std::string& host, const std::string& name, std::int64_t index, double start_s,
-                                  double end_s) {
+inline store::RegionRecord region(const std::string& host, const std::string& name, std::int64_t index,
+                                  double start_s, double end_s) {
     store::RegionRecord record;
     record.host = host;
     record.name = name;
@@ -89,8 +89,8 @@ inline nlohmann::json host_json(const std::string& host, int gpus, bool cpu = tr
 
 /// A run of one host: `epochs` of `epoch_s`, each GPU at `gpu_w`, the CPU at 100 W, its DRAM at 10 W; two
 /// seconds before the first epoch and one after the last.
-inline store::RunRecord run_record(const std::string& name, nlohmann::json factors, double epoch_s, int gpus = 2,
-                                   double gpu_w = 200, int epochs = 2) {
+inline store::RunRecord run_record(const std::string& name, nlohmann::json factors, double epoch_s,
+                                   int gpus = 2, double gpu_w = 200, int epochs = 2) {
     store::RunRecord record;
     record.run = name;
     record.status = "ok";
@@ -122,7 +122,8 @@ inline store::RunRecord run_record(const std::string& name, nlohmann::json facto
 }
 
 /// A row of another tool's table.
-inline store::RunRecord imported_record(const std::string& name, nlohmann::json factors, nlohmann::json metrics) {
+inline store::RunRecord imported_record(const std::string& name, nlohmann::json factors,
+                                        nlohmann::json metrics) {
     store::RunRecord record;
     record.run = name;
     record.status = "ok";

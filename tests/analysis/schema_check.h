@@ -25,7 +25,9 @@ class SchemaCheck {
   private:
     using json = nlohmann::json;
 
-    void report(const std::string& path, const std::string& what) { violations_.push_back(path + ": " + what); }
+    void report(const std::string& path, const std::string& what) {
+        violations_.push_back(path + ": " + what);
+    }
 
     static bool is_type(const json& value, const std::string& type) {
         return type == "object"    ? value.is_object()
@@ -45,7 +47,8 @@ class SchemaCheck {
             } else if (keyword == "type") {
                 const auto types = rule.is_array() ? rule.get<std::vector<std::string>>()
                                                    : std::vector{rule.get<std::string>()};
-                if (std::ranges::none_of(types, [&](const std::string& type) { return is_type(value, type); })) {
+                if (std::ranges::none_of(types,
+                                         [&](const std::string& type) { return is_type(value, type); })) {
                     report(path, "is " + std::string(value.type_name()) + ", not " + rule.dump());
                 }
             } else if (keyword == "required") {
@@ -57,7 +60,8 @@ class SchemaCheck {
             } else if (keyword == "properties" || keyword == "additionalProperties") {
                 if (keyword == "properties" && value.is_object()) {
                     check_members(rules, value, path);
-                } else if (keyword == "additionalProperties" && value.is_object() && !rules.contains("properties")) {
+                } else if (keyword == "additionalProperties" && value.is_object() &&
+                           !rules.contains("properties")) {
                     check_members(rules, value, path);
                 }
             } else if (keyword == "items") {
@@ -77,7 +81,8 @@ class SchemaCheck {
                 if (value.is_number() && value < rule) {
                     report(path, value.dump() + " is below " + rule.dump());
                 }
-            } else if (keyword != "$schema" && keyword != "$defs" && keyword != "title" && keyword != "description") {
+            } else if (keyword != "$schema" && keyword != "$defs" && keyword != "title" &&
+                       keyword != "description") {
                 throw std::logic_error("unknown keyword " + keyword);
             }
         }

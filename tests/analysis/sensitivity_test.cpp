@@ -49,7 +49,8 @@ TEST(Sensitivity, OnlyWhatIsNotMeasured) {
 }
 
 TEST(Sensitivity, OfATableNothingIsKnown) {
-    const Model model = analyze(std::vector{imported_record("row", {{"gpus", 1}}, {{"energy_j", 5}, {"gpu_hours", 1}})});
+    const Model model =
+        analyze(std::vector{imported_record("row", {{"gpus", 1}}, {{"energy_j", 5}, {"gpu_hours", 1}})});
     EXPECT_TRUE(model.sensitivity.empty());
 }
 

@@ -63,7 +63,8 @@ TEST(Warnings, CoverageThrottlingAndControls) {
     auto& host = records[2].hosts[0];
     host.regions[0].devices[1].covered_s *= 0.95;
     host.regions[0].devices[0].throttled_pct = 40;
-    host.run_json["controls"] = {{"power_cap_w", {{"gpu0", {{"requested", 150}, {"enforced", 200}, {"previous", 250}}}}}};
+    host.run_json["controls"] = {
+        {"power_cap_w", {{"gpu0", {{"requested", 150}, {"enforced", 200}, {"previous", 250}}}}}};
     host.run_json["warnings"] = json{"the energy counter of gpu1 stood still"};
     const Model model = analyze(records);
     EXPECT_NE(text_of(model, "coverage").find("gpu1 on node0 cover 95.0 %"), std::string::npos);
@@ -99,7 +100,8 @@ TEST(Warnings, UnlikeComponentsAreNotCompared) {
     for (auto& region : records[0].hosts[0].regions) {
         std::erase_if(region.devices, [](const auto& device) { return device.component == "dram"; });
     }
-    EXPECT_NE(text_of(analyze(records), "unlike_components").find("cpu + dram + gpu; cpu + gpu"), std::string::npos)
+    EXPECT_NE(text_of(analyze(records), "unlike_components").find("cpu + dram + gpu; cpu + gpu"),
+              std::string::npos)
         << text_of(analyze(records), "unlike_components");
 }
 

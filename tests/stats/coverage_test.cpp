@@ -64,8 +64,8 @@ TEST_P(Coverage, ExponentLiesInItsInterval) {
     RecordProperty("hits", hits);
     RecordProperty("predicted", predicted);
     RecordProperty("median_half_width", std::to_string(width));
-    std::printf("%s: exponent in %d of %d, new run in %d, median half-width %.2f %%\n", design.name.c_str(), hits,
-                studies, predicted, 100 * width);
+    std::printf("%s: exponent in %d of %d, new run in %d, median half-width %.2f %%\n", design.name.c_str(),
+                hits, studies, predicted, 100 * width);
     EXPECT_GE(hits, 182);
     EXPECT_LE(hits, 198);
     EXPECT_GE(predicted, 182);
@@ -90,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Design{"correlated_gpus", Form::power, {900, -0.92}, gpus, {5}, 0.01, 0.03},
                     Design{"correlated_caps", Form::power, {9000, -0.55}, caps, {5}, 0.01, 0.02},
                     Design{"correlated_unequal", Form::power, {900, -0.92}, gpus, {1, 5, 2, 3}, 0.01, 0.03},
-                    Design{"correlated_with_floor", Form::power_floor, {900, -0.92, 6}, gpus, {5}, 0.01, 0.01}),
+                    Design{
+                        "correlated_with_floor", Form::power_floor, {900, -0.92, 6}, gpus, {5}, 0.01, 0.01}),
     [](const auto& test) { return test.param.name; });
 
 // Why repeats are not points: taking each as independent would claim three times the certainty there is.

@@ -93,7 +93,8 @@ TEST(Law, PowerIsTheRegressionOfLogarithms) {
         rss += std::pow(std::log(level.values[0]) - sy - slope * (std::log(level.x) - sx), 2);
     }
     EXPECT_NEAR(fit.variance, rss / 2, 1e-15);
-    EXPECT_NEAR(fit.parameters[1].ci95->half_width(), 4.302652730 * std::sqrt(rss / 2 / (sxx - 4 * sx * sx)), 1e-9);
+    EXPECT_NEAR(fit.parameters[1].ci95->half_width(), 4.302652730 * std::sqrt(rss / 2 / (sxx - 4 * sx * sx)),
+                1e-9);
 }
 
 TEST(Law, LeaveOneOutIsThePressStatistic) {
@@ -134,8 +135,9 @@ TEST(Law, SayWhenTheBendIsNotDetermined) {
 
 // Zeus (NSDI 2023), one V100, ResNet-50, batch 256: epoch time [s] against power limit [W].
 TEST(Selection, PowerLawOfV100EpochTimeBends) {
-    const std::vector<Level> levels{{100, {6781.17333}}, {125, {5064.97}},    {150, {4148.66}}, {175, {3852.18}},
-                                    {200, {3700.97333}}, {225, {3584.30333}}, {250, {3514.98667}}};
+    const std::vector<Level> levels{{100, {6781.17333}}, {125, {5064.97}},    {150, {4148.66}},
+                                    {175, {3852.18}},    {200, {3700.97333}}, {225, {3584.30333}},
+                                    {250, {3514.98667}}};
     const Form candidates[] = {Form::power, Form::amdahl, Form::power_floor, Form::saturating};
     const Selection selection = select_law(candidates, levels);
     const LawFit& power = selection.fits[0];

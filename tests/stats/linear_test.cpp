@@ -62,10 +62,7 @@ TEST(LinearFit, IntervalsCoverAndPredictionsHoldNewObservations) {
 
 TEST(VarianceInflation, IsOneForOrthogonalAndInfiniteForDependentColumns) {
     Eigen::MatrixXd columns(4, 3);
-    columns << -1, -1, -2,
-                1, -1, -2,
-               -1,  1,  2,
-                1,  1,  2;
+    columns << -1, -1, -2, 1, -1, -2, -1, 1, 2, 1, 1, 2;
     const auto inflation = variance_inflation(columns);
     EXPECT_NEAR(inflation[0], 1, 1e-12);
     EXPECT_TRUE(std::isinf(inflation[1]));

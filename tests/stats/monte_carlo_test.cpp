@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1,000 simulated studies whose repeats are correlated within their configuration: how often do 95 % intervals
-// hold the truth when the form is known, and when it was selected from the same data?
+// 1,000 simulated studies whose repeats are correlated within their configuration: how often do 95 %
+// intervals hold the truth when the form is known, and when it was selected from the same data?
 #include <cmath>
 #include <random>
 
@@ -65,11 +65,12 @@ TEST_P(MonteCarlo, CoverageGivenTheFormAndAfterSelection) {
         right_form += selected.form == study.form;
     }
     const auto share = [](int hits) { return hits / double{studies}; };
-    std::printf("%-22s given the form: exponent %.1f %% (median half-width %.2f %%), value %.1f %% (%.2f %%); after "
-                "selection: value %.1f %% (%.2f %%), right form %.1f %%\n",
-                study.name.c_str(), 100 * share(parameter_hits), 100 * median(parameter_widths),
-                100 * share(value_hits), 100 * median(value_widths), 100 * share(selected_hits),
-                100 * median(selected_widths), 100 * share(right_form));
+    std::printf(
+        "%-22s given the form: exponent %.1f %% (median half-width %.2f %%), value %.1f %% (%.2f %%); after "
+        "selection: value %.1f %% (%.2f %%), right form %.1f %%\n",
+        study.name.c_str(), 100 * share(parameter_hits), 100 * median(parameter_widths),
+        100 * share(value_hits), 100 * median(value_widths), 100 * share(selected_hits),
+        100 * median(selected_widths), 100 * share(right_form));
     EXPECT_GE(share(parameter_hits), 0.93);
     EXPECT_LE(share(parameter_hits), 0.97);
     EXPECT_GE(share(value_hits), 0.93);
@@ -79,11 +80,18 @@ TEST_P(MonteCarlo, CoverageGivenTheFormAndAfterSelection) {
 
 INSTANTIATE_TEST_SUITE_P(
     Studies, MonteCarlo,
-    testing::Values(Case{"power_6_levels", Form::power, {900, -0.92}, {2, 4, 8, 16, 32, 64}, 0.02, 0.01, 12},
-                    Case{"power_8_levels", Form::power, {900, -0.92}, {2, 4, 8, 16, 32, 64, 128, 256}, 0.02, 0.01, 12},
-                    Case{"floor_8_levels", Form::power_floor, {900, -0.92, 6}, {2, 4, 8, 16, 32, 64, 128, 256}, 0.02, 0.01, 12},
-                    Case{"amdahl_6_levels", Form::amdahl, {20, 880}, {2, 4, 8, 16, 32, 64}, 0.02, 0.01, 12},
-                    Case{"power_caps", Form::power, {9000, -0.55}, {100, 125, 150, 175, 200, 225, 250}, 0.01, 0.01, 140}),
+    testing::Values(
+        Case{"power_6_levels", Form::power, {900, -0.92}, {2, 4, 8, 16, 32, 64}, 0.02, 0.01, 12},
+        Case{"power_8_levels", Form::power, {900, -0.92}, {2, 4, 8, 16, 32, 64, 128, 256}, 0.02, 0.01, 12},
+        Case{"floor_8_levels",
+             Form::power_floor,
+             {900, -0.92, 6},
+             {2, 4, 8, 16, 32, 64, 128, 256},
+             0.02,
+             0.01,
+             12},
+        Case{"amdahl_6_levels", Form::amdahl, {20, 880}, {2, 4, 8, 16, 32, 64}, 0.02, 0.01, 12},
+        Case{"power_caps", Form::power, {9000, -0.55}, {100, 125, 150, 175, 200, 225, 250}, 0.01, 0.01, 140}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -14,11 +14,14 @@ namespace {
 constexpr Form time_forms[] = {Form::power, Form::amdahl, Form::power_floor, Form::saturating};
 constexpr Form power_forms[] = {Form::power, Form::linear};
 
-// Zeus (NSDI 2023), one V100, ResNet-50, batch 256: epoch time [s] and mean power [W] against power limit [W].
-const std::vector<Level> v100_time{{100, {6781.17333}}, {125, {5064.97}},    {150, {4148.66}}, {175, {3852.18}},
-                                   {200, {3700.97333}}, {225, {3584.30333}}, {250, {3514.98667}}};
-const std::vector<Level> v100_power{{100, {98.38241}}, {125, {121.96602}}, {150, {144.59477}}, {175, {166.37218}},
-                                    {200, {184.94427}}, {225, {205.43830}}, {250, {220.25030}}};
+// Zeus (NSDI 2023), one V100, ResNet-50, batch 256: epoch time [s] and mean power [W] against power limit
+// [W].
+const std::vector<Level> v100_time{{100, {6781.17333}}, {125, {5064.97}},    {150, {4148.66}},
+                                   {175, {3852.18}},    {200, {3700.97333}}, {225, {3584.30333}},
+                                   {250, {3514.98667}}};
+const std::vector<Level> v100_power{{100, {98.38241}},  {125, {121.96602}}, {150, {144.59477}},
+                                    {175, {166.37218}}, {200, {184.94427}}, {225, {205.43830}},
+                                    {250, {220.25030}}};
 
 TEST(Optimum, V100NeedsLeastEnergyBetween140And160Watts) {
     const auto optimum = least_product(time_forms, v100_time, power_forms, v100_power).value();
@@ -28,8 +31,8 @@ TEST(Optimum, V100NeedsLeastEnergyBetween140And160Watts) {
     EXPECT_TRUE(optimum.ci95.contains(optimum.at));
     EXPECT_LT(optimum.ci95.half_width(), 30);
     EXPECT_GT(optimum.interior_share, 0.8);
-    std::printf("least energy at %.1f W [%.1f, %.1f], %s x %s\n", optimum.at, optimum.ci95.low, optimum.ci95.high,
-                info(optimum.first).id.data(), info(optimum.second).id.data());
+    std::printf("least energy at %.1f W [%.1f, %.1f], %s x %s\n", optimum.at, optimum.ci95.low,
+                optimum.ci95.high, info(optimum.first).id.data(), info(optimum.second).id.data());
 }
 
 TEST(Optimum, IsReproducible) {
@@ -51,7 +54,8 @@ TEST(Optimum, SaysWhenTheLeastLiesAtAnEnd) {
 }
 
 TEST(Optimum, IntervalHoldsTheInjectedOptimum) {
-    // T = 3500 + 72000 exp(-x/32), P = 0.88 x: the least product solves 1 + (72000/3500) exp(-x/32)(1 - x/32) = 0.
+    // T = 3500 + 72000 exp(-x/32), P = 0.88 x: the least product solves 1 + (72000/3500) exp(-x/32)(1 - x/32)
+    // = 0.
     const auto derivative = [](double x) { return 1 + 72000 / 3500.0 * std::exp(-x / 32) * (1 - x / 32); };
     double low = 100, high = 250;
     for (int i = 0; i < 60; ++i) {

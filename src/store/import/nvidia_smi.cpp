@@ -53,7 +53,9 @@ std::vector<std::string> cells_of(std::string_view line) {
 }
 
 /// "power.draw [W]" -> "power.draw".
-std::string query_name(const std::string& header) { return header.substr(0, header.find(" [")); }
+std::string query_name(const std::string& header) {
+    return header.substr(0, header.find(" ["));
+}
 
 /// "56.38 W" -> 56.38; a gap for "[N/A]" and its kin.
 double cell_value(const std::string& cell) {
@@ -64,8 +66,8 @@ double cell_value(const std::string& cell) {
 std::optional<std::int64_t> time_of(const std::string& text) {
     std::tm time{};
     int milliseconds = 0;
-    if (std::sscanf(text.c_str(), "%d/%d/%d %d:%d:%d.%d", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                    &time.tm_min, &time.tm_sec, &milliseconds) != 7) {
+    if (std::sscanf(text.c_str(), "%d/%d/%d %d:%d:%d.%d", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                    &time.tm_hour, &time.tm_min, &time.tm_sec, &milliseconds) != 7) {
         return std::nullopt;
     }
     time.tm_year -= 1900;
@@ -132,10 +134,12 @@ double period_of(std::vector<std::int64_t> times) {
 bool is_nvidia_smi_log(const std::filesystem::path& file) {
     csv::LineReader lines(file.string());
     std::string_view line;
-    return lines.next_or_rest(line) && line.starts_with("timestamp,") && line.find("power.draw") != std::string_view::npos;
+    return lines.next_or_rest(line) && line.starts_with("timestamp,") &&
+           line.find("power.draw") != std::string_view::npos;
 }
 
-Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set, const std::filesystem::path& results) {
+Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set,
+                           const std::filesystem::path& results) {
     csv::LineReader lines(file.string());
     std::string_view line;
     lines.next_or_rest(line);
@@ -155,7 +159,8 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set, 
         const std::string identity = layout.identity ? cells[*layout.identity] : "";
         auto gpu = std::ranges::find(gpus, identity, &Gpu::identity);
         if (gpu == gpus.end()) {
-            gpus.push_back({fmt::format("gpu{}", gpus.size()), identity, layout.name ? cells[*layout.name] : "", {}});
+            gpus.push_back(
+                {fmt::format("gpu{}", gpus.size()), identity, layout.name ? cells[*layout.name] : "", {}});
             gpu = std::prev(gpus.end());
         }
         gpu->times.push_back(*time);
@@ -175,18 +180,31 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set, 
     for (std::size_t i = 0; i < gpus.size(); ++i) {
         const Gpu& gpu = gpus[i];
         const std::string name = set.contains("hardware") ? set.at("hardware") : gpu.name;
-        devices.push_back({{"device", gpu.id}, {"file", "gpu"}, {"name", name}, {"component", "gpu"}, {"index", i},
+        devices.push_back({{"device", gpu.id},
+                           {"file", "gpu"},
+                           {"name", name},
+                           {"component", "gpu"},
+                           {"index", i},
                            {"simulated", false}});
-        sources.push_back({{"source", "nvidia-smi"}, {"device", gpu.id}, {"metrics", layout.metrics},
-                           {"method", "sampled"}, {"scope", "gpu board"}, {"origin", file.filename().string()},
-                           {"period_s", period_of(gpu.times)}, {"native_period_s", nullptr},
-                           {"accuracy_pct", nullptr}, {"accuracy_note", ""}});
+        sources.push_back({{"source", "nvidia-smi"},
+                           {"device", gpu.id},
+                           {"metrics", layout.metrics},
+                           {"method", "sampled"},
+                           {"scope", "gpu board"},
+                           {"origin", file.filename().string()},
+                           {"period_s", period_of(gpu.times)},
+                           {"native_period_s", nullptr},
+                           {"accuracy_pct", nullptr},
+                           {"accuracy_note", ""}});
     }
     run.files = {{std::string(run_format::gpu_file), content}};
     run.run = run_stem(file, content, {}, set);
     const double period_s = period_of(gpus.front().times);
-    run.run_json = {{"name", file.stem().string()}, {"factors", factors_of(set)}, {"rate_hz", period_s > 0 ? 1 / period_s : 0},
-                    {"devices", devices}, {"sources", sources}};
+    run.run_json = {{"name", file.stem().string()},
+                    {"factors", factors_of(set)},
+                    {"rate_hz", period_s > 0 ? 1 / period_s : 0},
+                    {"devices", devices},
+                    {"sources", sources}};
     run.write(results);
     return {{run.run}, {}};
 }

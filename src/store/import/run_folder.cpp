@@ -36,7 +36,8 @@ Pairs parse_pairs(const std::vector<std::string>& texts, std::string_view option
         for (const std::string& part : parts) {
             const std::size_t equals = part.find('=');
             if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
-                throw bad_input("{} '{}' is not FIELD={}", option, part, option == "--map" ? "COLUMN" : "VALUE");
+                throw bad_input("{} '{}' is not FIELD={}", option, part,
+                                option == "--map" ? "COLUMN" : "VALUE");
             }
             if (!pairs.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
                 throw bad_input("{} gives the field '{}' twice", option, part.substr(0, equals));
@@ -61,14 +62,16 @@ nlohmann::json factors_of(const Pairs& set) {
     for (const auto& [field, value] : set) {
         const Field* known = find_field(field);
         if (known == nullptr || known->kind != Field::Kind::factor) {
-            throw bad_input("--set {}: a recorded run takes the fields {}", field, field_names(Field::Kind::factor));
+            throw bad_input("--set {}: a recorded run takes the fields {}", field,
+                            field_names(Field::Kind::factor));
         }
         factors[std::string(known->key)] = factor_value(value);
     }
     return factors;
 }
 
-std::string run_stem(const std::filesystem::path& file, std::string_view content, const Pairs& map, const Pairs& set) {
+std::string run_stem(const std::filesystem::path& file, std::string_view content, const Pairs& map,
+                     const Pairs& set) {
     std::uint64_t hash = fnv1a(0xcbf29ce484222325u, content);
     for (const Pairs* pairs : {&map, &set}) {
         for (const auto& [field, value] : *pairs) {
@@ -99,7 +102,8 @@ void RunFolder::write(const std::filesystem::path& results) const {
     for (const auto& [name, content] : files) {
         files::write_atomically(folder / name, content);
     }
-    const nlohmann::json end{{"end_ns", end_ns}, {"exit_status", 0}, {"signal", nullptr}, {"warnings", nlohmann::json::array()}};
+    const nlohmann::json end{
+        {"end_ns", end_ns}, {"exit_status", 0}, {"signal", nullptr}, {"warnings", nlohmann::json::array()}};
     files::write_atomically(folder / run_format::end_file, end.dump(1) + '\n');
 }
 

@@ -34,8 +34,8 @@ struct Imported {
 /// Files of one imported run. The host is called "imported".
 struct RunFolder {
     std::string run;
-    nlohmann::json run_json;                             ///< completed by write()
-    std::map<std::string, std::string> files;            ///< gpu.csv, regions.csv: name to content
+    nlohmann::json run_json;                   ///< completed by write()
+    std::map<std::string, std::string> files;  ///< gpu.csv, regions.csv: name to content
     std::int64_t start_ns = 0, end_ns = 0;
 
     /// Replaces what an earlier import of the same data left: importing twice changes nothing.
@@ -43,6 +43,7 @@ struct RunFolder {
 };
 
 /// "<stem>-<8 hex digits>": equal for equal content and settings, so that a second import finds the first.
-std::string run_stem(const std::filesystem::path& file, std::string_view content, const Pairs& map, const Pairs& set);
+std::string run_stem(const std::filesystem::path& file, std::string_view content, const Pairs& map,
+                     const Pairs& set);
 
 }  // namespace joulemark::store::imports

@@ -52,8 +52,8 @@ class Reader {
         }
         csv::split(line, cells_);
         if (cells_.size() != header_.size()) {
-            throw bad_input("{} line {} has {} cells, its header has {}", path_.string(), lines_.line_number(),
-                            cells_.size(), header_.size());
+            throw bad_input("{} line {} has {} cells, its header has {}", path_.string(),
+                            lines_.line_number(), cells_.size(), header_.size());
         }
         return true;
     }
@@ -75,8 +75,8 @@ class Reader {
 
   private:
     Error wrong(std::string_view name) const {
-        return bad_input("{} line {}: {} is '{}', which is no number", path_.string(), lines_.line_number(), name,
-                         text(name));
+        return bad_input("{} line {}: {} is '{}', which is no number", path_.string(), lines_.line_number(),
+                         name, text(name));
     }
 
     std::filesystem::path path_;
@@ -112,7 +112,8 @@ Samples read_samples(const std::filesystem::path& path, const Columns& columns) 
         Sample sample{begin, reader.nanoseconds("end_ns") - begin, {}};
         sample.values.fill(std::nan(""));
         for (const auto& [column, at] : present) {
-            sample.values[at] = reader.text(column->from).empty() ? std::nan("") : reader.number(column->from) * column->unit;
+            sample.values[at] =
+                reader.text(column->from).empty() ? std::nan("") : reader.number(column->from) * column->unit;
         }
         samples.rows.push_back(sample);
     }
@@ -121,7 +122,8 @@ Samples read_samples(const std::filesystem::path& path, const Columns& columns) 
         distances.push_back(samples.rows[i].time_ns - samples.rows[i - 1].time_ns);
     }
     if (!distances.empty()) {
-        std::ranges::nth_element(distances, distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2));
+        std::ranges::nth_element(distances,
+                                 distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2));
         samples.period_s = seconds(distances[distances.size() / 2]);
     }
     return samples;
@@ -129,7 +131,8 @@ Samples read_samples(const std::filesystem::path& path, const Columns& columns) 
 
 std::string sample_file(std::vector<Sample> rows) {
     std::ranges::stable_sort(rows, {}, &Sample::time_ns);
-    std::string content = fmt::format("{},{}\n", fmt::join(run_format::sample_columns, ","), fmt::join(all_metrics, ","));
+    std::string content =
+        fmt::format("{},{}\n", fmt::join(run_format::sample_columns, ","), fmt::join(all_metrics, ","));
     for (const Sample& row : rows) {
         content += fmt::format("{},{},gpu0", row.time_ns, row.read_ns);
         for (const double value : row.values) {
@@ -156,8 +159,10 @@ std::string region_file(const std::filesystem::path& path) {
         }
         const int index = counts[kind]++;
         for (const char* event : {"begin", "end"}) {
-            const std::int64_t time = reader.nanoseconds(event == std::string_view("begin") ? "begin_ns" : "end_ns");
-            edges.push_back({time, fmt::format("{},{},{},{},0,,,,,,,,imported,", time, event, csv::quote(kind), index)});
+            const std::int64_t time =
+                reader.nanoseconds(event == std::string_view("begin") ? "begin_ns" : "end_ns");
+            edges.push_back(
+                {time, fmt::format("{},{},{},{},0,,,,,,,,imported,", time, event, csv::quote(kind), index)});
         }
     }
     std::ranges::stable_sort(edges, {}, &Edge::time_ns);
@@ -169,16 +174,23 @@ std::string region_file(const std::filesystem::path& path) {
 }
 
 nlohmann::json source_json(const char* name, const Samples& samples, const char* method) {
-    return {{"source", name},          {"device", "gpu0"},      {"metrics", samples.metrics},
-            {"method", method},        {"scope", "gpu board"},  {"origin", "imported"},
-            {"period_s", samples.period_s}, {"native_period_s", nullptr}, {"accuracy_pct", nullptr},
+    return {{"source", name},
+            {"device", "gpu0"},
+            {"metrics", samples.metrics},
+            {"method", method},
+            {"scope", "gpu board"},
+            {"origin", "imported"},
+            {"period_s", samples.period_s},
+            {"native_period_s", nullptr},
+            {"accuracy_pct", nullptr},
             {"accuracy_note", ""}};
 }
 
 }  // namespace
 
 bool is_sample_folder(const std::filesystem::path& folder) {
-    return std::ranges::all_of(names, [&](const char* name) { return std::filesystem::exists(folder / name); });
+    return std::ranges::all_of(names,
+                               [&](const char* name) { return std::filesystem::exists(folder / name); });
 }
 
 Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& set,
@@ -200,13 +212,19 @@ Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& 
     const auto [first, last] = std::ranges::minmax_element(rows, {}, &Sample::time_ns);
     run.start_ns = first->time_ns;
     run.end_ns = last->time_ns + last->read_ns;
-    run.run_json = {{"name", normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string()},
-                    {"factors", factors_of(set)},
-                    {"rate_hz", fast.period_s > 0 ? 1 / fast.period_s : 0},
-                    {"devices",
-                     {{{"device", "gpu0"}, {"file", "gpu"}, {"name", set.contains("hardware") ? set.at("hardware") : ""},
-                       {"component", "gpu"}, {"index", 0}, {"simulated", false}}}},
-                    {"sources", {source_json("fast", fast, "sampled"), source_json("slow", slow, "counter")}}};
+    run.run_json = {
+        {"name",
+         normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string()},
+        {"factors", factors_of(set)},
+        {"rate_hz", fast.period_s > 0 ? 1 / fast.period_s : 0},
+        {"devices",
+         {{{"device", "gpu0"},
+           {"file", "gpu"},
+           {"name", set.contains("hardware") ? set.at("hardware") : ""},
+           {"component", "gpu"},
+           {"index", 0},
+           {"simulated", false}}}},
+        {"sources", {source_json("fast", fast, "sampled"), source_json("slow", slow, "counter")}}};
     run.write(results);
     return {{run.run}, {}};
 }

@@ -176,15 +176,17 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
         }
         RunFolder folder;
         folder.run = fmt::format("{}-{:04}", stem, folders.size() + 1);
-        folder.run_json = {{"name", file.stem().string()},
-                           {"factors", factors},
-                           {"imported",
-                            {{"file", file.filename().string()}, {"line", lines.line_number()}, {"metrics", metrics}}}};
+        folder.run_json = {
+            {"name", file.stem().string()},
+            {"factors", factors},
+            {"imported",
+             {{"file", file.filename().string()}, {"line", lines.line_number()}, {"metrics", metrics}}}};
         folders.push_back(std::move(folder));
     }
     if (folders.empty()) {
-        throw bad_input("{} gives no result: name a column of results, as --map energy_kwh=COLUMN; results are {}",
-                        file.string(), field_names(Kind::result));
+        throw bad_input(
+            "{} gives no result: name a column of results, as --map energy_kwh=COLUMN; results are {}",
+            file.string(), field_names(Kind::result));
     }
     for (const RunFolder& folder : folders) {  // all rows are good before the first is written
         folder.write(results);

@@ -14,8 +14,8 @@ struct Field {
     enum class Kind { factor, result, repeat };
     std::string_view name;
     Kind kind;
-    std::string_view key;    ///< in factors, or of the metric
-    double unit = 1;         ///< times this gives the metric's unit
+    std::string_view key;  ///< in factors, or of the metric
+    double unit = 1;       ///< times this gives the metric's unit
 };
 
 const Field* find_field(std::string_view name);
