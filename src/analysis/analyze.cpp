@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "analysis/configurations.h"
+#include "analysis/copies.h"
 #include "analysis/crossover.h"
 #include "analysis/energy.h"
 #include "analysis/laws.h"
@@ -22,6 +23,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     Model model;
     model.runs = std::move(runs);
     std::ranges::sort(model.runs, {}, &RunMetrics::run);
+    mark_copied_runs(model.runs);
     for (RunMetrics& run : model.runs) {
         std::ranges::move(run_warnings(run), std::back_inserter(run.warnings));
     }

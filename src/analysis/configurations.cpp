@@ -73,9 +73,11 @@ Value Configuration::mean(std::string_view metric) const {
 }
 
 std::vector<double> Configuration::values(std::string_view metric) const {
+    const MetricField& field = metric_field(metric);
     std::vector<double> values;
     for (const RunMetrics* run : runs) {
-        if (const Value value = run->*metric_field(metric)) {
+        const Value& value = run->*field.value;
+        if (value && !(field.of_energy && run->energy_uncertain)) {
             values.push_back(*value);
         }
     }
@@ -101,6 +103,10 @@ std::vector<Configuration> configurations_of(const std::vector<RunMetrics>& runs
         configurations.push_back(std::move(configuration));
     }
     return configurations;
+}
+
+bool any_simulated(const std::vector<const Configuration*>& configurations) {
+    return std::ranges::any_of(configurations, &Configuration::simulated);
 }
 
 std::size_t Series::levels() const {

@@ -11,6 +11,8 @@ namespace joulemark::analysis {
 /// The configurations point into `runs`.
 std::vector<Configuration> configurations_of(const std::vector<RunMetrics>& runs);
 
+bool any_simulated(const std::vector<const Configuration*>& configurations);
+
 /// Configurations that differ in one factor (and in what follows from it) only, ordered by that factor.
 struct Series {
     std::string factor;

@@ -98,12 +98,14 @@ std::vector<HardwareComparison> compare_hardware(const std::vector<Configuration
                         }
                     }
                     HardwareComparison& comparison = groups[group];
+                    const bool simulated = one->simulated() || other->second->simulated();
                     comparison = {.first = a->first,
                                   .second = b->first,
                                   .factor = factor,
                                   .group = group,
                                   .rows = std::move(comparison.rows),
-                                  .crossings = {}};
+                                  .crossings = {},
+                                  .simulated = comparison.simulated || simulated};
                     comparison.rows.push_back(
                         {*level, exponential(log_ratio(*one, *other->second, "epoch_time_s")),
                          exponential(log_ratio(*one, *other->second, "epoch_energy_j"))});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "analysis/configurations.h"
 #include "analysis/factors.h"
 #include "core/units.h"
 #include "stats/linear.h"
@@ -66,6 +67,7 @@ std::optional<EnergyLine> line_through(const Members& members, const Abscissa& a
         return std::nullopt;
     }
     line.n = x.size();
+    line.simulated = any_simulated(members);
     line.slope = scaled(fit->parameter(1), slope_unit);
     line.intercept = fit->parameter(0);
     line.r2 = fit->r2;

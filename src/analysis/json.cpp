@@ -74,7 +74,7 @@ json configuration_json(const Configuration& configuration) {
     json entry{{"factors", configuration.factors},
                {"n", configuration.runs.size()},
                {"preliminary", configuration.preliminary()},
-               {"simulated", std::ranges::any_of(configuration.runs, &RunMetrics::simulated)},
+               {"simulated", configuration.simulated()},
                {"runs", names},
                // These keys stay, whatever was measured.
                {"epoch_time_s", nullptr},
@@ -97,7 +97,8 @@ json least_energy_json(const LeastEnergy& least) {
             {"interior_share", optimum.interior_share},
             {"time_form", stats::info(optimum.first).id},
             {"power_form", stats::info(optimum.second).id},
-            {"n_levels", least.n_levels}};
+            {"n_levels", least.n_levels},
+            {"simulated", least.simulated}};
 }
 
 json knee_json(const BatchKnee& knee) {
@@ -105,9 +106,9 @@ json knee_json(const BatchKnee& knee) {
     for (const auto& level : knee.levels) {
         levels.push_back({{"global_batch", level.batch}, {"quality", summary_json(level.quality)}});
     }
-    return {{"group", knee.group},  {"quality", knee.quality},  {"direction", knee.direction},
-            {"levels", levels},     {"knee", maybe(knee.knee)}, {"beyond", maybe(knee.beyond)},
-            {"reason", knee.reason}};
+    return {{"group", knee.group},   {"quality", knee.quality},    {"direction", knee.direction},
+            {"levels", levels},      {"knee", maybe(knee.knee)},   {"beyond", maybe(knee.beyond)},
+            {"reason", knee.reason}, {"simulated", knee.simulated}};
 }
 
 json hardware_json(const HardwareComparison& comparison) {
@@ -127,7 +128,8 @@ json hardware_json(const HardwareComparison& comparison) {
             {"factor", comparison.factor},
             {"group", comparison.group},
             {"rows", rows},
-            {"crossings", crossings}};
+            {"crossings", crossings},
+            {"simulated", comparison.simulated}};
 }
 
 json published_json(const PublishedComparison& comparison) {
@@ -143,11 +145,11 @@ json published_json(const PublishedComparison& comparison) {
 }
 
 json law_json(const Law& law) {
-    json entry{{"response", law.response}, {"factor", law.factor}, {"scaling", law.scaling},
-               {"group", law.group},       {"form", nullptr},      {"parameters", json::object()},
-               {"n_levels", law.n_levels}, {"n_runs", law.n_runs}, {"r2", nullptr},
-               {"aicc", nullptr},          {"loo_rmse", nullptr},  {"selected", law.selected},
-               {"reason", law.reason}};
+    json entry{{"response", law.response}, {"factor", law.factor},      {"scaling", law.scaling},
+               {"group", law.group},       {"form", nullptr},           {"parameters", json::object()},
+               {"n_levels", law.n_levels}, {"n_runs", law.n_runs},      {"r2", nullptr},
+               {"aicc", nullptr},          {"loo_rmse", nullptr},       {"selected", law.selected},
+               {"reason", law.reason},     {"simulated", law.simulated}};
     if (!law.fit) {
         return entry;
     }
@@ -179,7 +181,8 @@ json scaling_json(const ScalingTable& table) {
     return {{"scaling", table.scaling},
             {"group", table.group},
             {"baseline", {{"gpus", table.baseline_gpus}}},
-            {"rows", rows}};
+            {"rows", rows},
+            {"simulated", table.simulated}};
 }
 
 json lines_json(const std::vector<EnergyLine>& lines, const char* slope_name) {
@@ -193,7 +196,8 @@ json lines_json(const std::vector<EnergyLine>& lines, const char* slope_name) {
                         {"weighted", line.weighted_slope ? estimate(*line.weighted_slope) : json(nullptr)},
                         {"r2", finite(line.r2)},
                         {"n", line.n},
-                        {"n_runs", line.n_runs}});
+                        {"n_runs", line.n_runs},
+                        {"simulated", line.simulated}});
     }
     return list;
 }
@@ -216,7 +220,8 @@ json regression_json(const Regression& regression) {
             {"refused", refused},
             {"notes", regression.notes},
             {"r2", finite(regression.r2)},
-            {"n", regression.n}};
+            {"n", regression.n},
+            {"simulated", regression.simulated}};
 }
 
 json sensitivity_json(const Sensitivity& sensitivity) {
@@ -251,6 +256,7 @@ void append_regions(json& list, const RunMetrics& run) {
                         {"gpu_memory_util_pct", maybe(region.gpu_memory_util_pct)},
                         {"gpu_busy_pct", maybe(region.gpu_busy_pct)},
                         {"sm_util_pct", maybe(region.sm_util_pct)},
+                        {"simulated", region.simulated},
                         {"provenance", {{"method", region.method}}}});
     }
 }

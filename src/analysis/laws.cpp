@@ -61,7 +61,8 @@ void append_laws(std::vector<Law>& laws, const Series& series, const char* respo
                .n_levels = distinct(levels),
                .n_runs = 0,
                .selected = false,
-               .reason = ""};
+               .reason = "",
+               .simulated = any_simulated(series.members)};
     if (common.n_levels < 2) {
         return;  // not measured
     }
@@ -126,7 +127,11 @@ std::vector<ScalingTable> scaling_of(const std::vector<Configuration>& configura
         if (series.data_grows) {
             continue;
         }
-        ScalingTable table{.scaling = series.scaling, .group = series.group, .baseline_gpus = 0, .rows = {}};
+        ScalingTable table{.scaling = series.scaling,
+                           .group = series.group,
+                           .baseline_gpus = 0,
+                           .rows = {},
+                           .simulated = any_simulated(series.members)};
         const Configuration* baseline = nullptr;
         for (const Configuration* member : series.members) {
             const Value time = member->mean("epoch_time_s");

@@ -36,8 +36,11 @@ void append(std::vector<LeastEnergy>& list, const Series& series, int resamples)
         return;
     }
     if (const auto optimum = stats::least_product(time_forms, times, power_forms, powers, resamples)) {
-        list.push_back(
-            {.factor = series.factor, .group = series.group, .optimum = *optimum, .n_levels = times.size()});
+        list.push_back({.factor = series.factor,
+                        .group = series.group,
+                        .optimum = *optimum,
+                        .n_levels = times.size(),
+                        .simulated = any_simulated(series.members)});
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/copies.h"
 #include "analysis/factors.h"
 #include "analysis/json_access.h"
 #include "analysis/provenance.h"
@@ -27,21 +28,21 @@ constexpr std::array field_table{
     MetricField{"training_speed_s", &RunMetrics::training_speed_s},
     MetricField{"epoch_time_s", &RunMetrics::epoch_time_s},
     MetricField{"samples_per_s", &RunMetrics::samples_per_s},
-    MetricField{"energy_j", &RunMetrics::energy_j},
-    MetricField{"epoch_energy_j", &RunMetrics::epoch_energy_j},
-    MetricField{"energy_counter_j", &RunMetrics::energy_counter_j},
-    MetricField{"energy_integrated_j", &RunMetrics::energy_integrated_j},
-    MetricField{"energy_protocol_j", &RunMetrics::energy_protocol_j},
-    MetricField{"joule_per_sample", &RunMetrics::joule_per_sample},
-    MetricField{"joule_per_token", &RunMetrics::joule_per_token},
-    MetricField{"samples_per_j", &RunMetrics::samples_per_j},
+    MetricField{"energy_j", &RunMetrics::energy_j, true},
+    MetricField{"epoch_energy_j", &RunMetrics::epoch_energy_j, true},
+    MetricField{"energy_counter_j", &RunMetrics::energy_counter_j, true},
+    MetricField{"energy_integrated_j", &RunMetrics::energy_integrated_j, true},
+    MetricField{"energy_protocol_j", &RunMetrics::energy_protocol_j, true},
+    MetricField{"joule_per_sample", &RunMetrics::joule_per_sample, true},
+    MetricField{"joule_per_token", &RunMetrics::joule_per_token, true},
+    MetricField{"samples_per_j", &RunMetrics::samples_per_j, true},
     MetricField{"gpu_hours", &RunMetrics::gpu_hours},
-    MetricField{"energy_per_gpu_hour_kwh", &RunMetrics::energy_per_gpu_hour_kwh},
-    MetricField{"mean_power_w", &RunMetrics::mean_power_w},
+    MetricField{"energy_per_gpu_hour_kwh", &RunMetrics::energy_per_gpu_hour_kwh, true},
+    MetricField{"mean_power_w", &RunMetrics::mean_power_w, true},
     MetricField{"samples_per_gpu_hour", &RunMetrics::samples_per_gpu_hour},
     MetricField{"updates_per_gpu_hour", &RunMetrics::updates_per_gpu_hour},
-    MetricField{"co2e_g", &RunMetrics::co2e_g},
-    MetricField{"cost", &RunMetrics::cost},
+    MetricField{"co2e_g", &RunMetrics::co2e_g, true},
+    MetricField{"cost", &RunMetrics::cost, true},
     MetricField{"gpu_memory_util_pct", &RunMetrics::gpu_memory_util_pct},
     MetricField{"gpu_memory_busy_pct", &RunMetrics::gpu_memory_busy_pct},
     MetricField{"gpu_busy_pct", &RunMetrics::gpu_busy_pct},
@@ -49,6 +50,9 @@ constexpr std::array field_table{
     MetricField{"throttled_pct", &RunMetrics::throttled_pct},
     MetricField{"sm_clock_mhz", &RunMetrics::sm_clock_mhz},
 };
+
+/// Of the energy, when samples are missing.
+constexpr double tolerated_bound = 0.1;
 
 /// One epoch over all hosts: as long as on the slowest, energies and counts added.
 struct Epoch {
@@ -75,6 +79,7 @@ RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
                          .start_ns = region.start_ns,
                          .end_ns = region.end_ns,
                          .open = region.open,
+                         .simulated = sum.simulated(),
                          .samples = region.samples,
                          .updates = region.updates,
                          .tokens = region.tokens,
@@ -116,6 +121,10 @@ class Builder {
         bool memory_known = true;
         for (const HostRecord& host : record.hosts) {
             metrics_.hosts.push_back(host.host);
+            if (std::string origin = origin_of(host); !origin.empty()) {
+                metrics_.origins.push_back(std::move(origin));
+                metrics_.original = metrics_.original && text(host.run_json, "run") == record.run;
+            }
             inventories_.emplace_back(host.run_json);
             identify(host);
             keep_warnings(host);
@@ -148,6 +157,7 @@ class Builder {
         add_derived();
         add_imported();
         metrics_.quality = last_quality(record_);
+        metrics_.energy_uncertain = energy_uncertain();
         metrics_.provenance = run_provenance(record_, metrics_, command_);
         metrics_.estimated = metrics_.provenance["estimated"];
         return std::move(metrics_);
@@ -260,6 +270,17 @@ class Builder {
             metrics_.energy_by_node_j[window.host] = *energy;
         }
         add_coverage(window);
+    }
+
+    /// With samples missing and a bound that lets the truth be far off. A short run's bound may be wide too,
+    /// but its error scatters as its repeats do; that of a gap has one sign.
+    bool energy_uncertain() const {
+        const Value bound = command_.energy_bound_j();
+        const bool gaps = std::ranges::any_of(metrics_.coverage, [&](const Coverage& coverage) {
+            return coverage.covered_pct < wanted_coverage_pct &&
+                   std::ranges::count(metrics_.components, coverage.component) > 0;
+        });
+        return gaps && metrics_.energy_j && bound && *bound > tolerated_bound * *metrics_.energy_j;
     }
 
     void add_epoch(const RegionRecord& region, const WindowSum& sum) {
@@ -401,6 +422,7 @@ class Builder {
         }
         RunMetrics& m = metrics_;
         const double epochs = number(m.factors, "epochs").value_or(1);
+        m.epochs = static_cast<std::size_t>(number(m.factors, "epochs").value_or(0));
         const auto gpus = number(m.factors, "gpus");
         const auto fill = [](Value& value, const Value& from) { value = value ? value : from; };
         const auto times = [](const Value& a, const Value& b) {
@@ -446,11 +468,16 @@ std::span<const MetricField> metric_fields() {
     return field_table;
 }
 
-Value RunMetrics::*metric_field(std::string_view name) {
-    return std::ranges::find(field_table, name, &MetricField::name)->value;
+const MetricField& metric_field(std::string_view name) {
+    return *std::ranges::find(field_table, name, &MetricField::name);
 }
 
 RunMetrics run_metrics(const RunRecord& record) {
+    if (auto single = without_copied_hosts(record)) {
+        RunMetrics metrics = Builder(*single).build();
+        metrics.warnings.push_back({"copied_host", "a host's folder is there twice: it counts once"});
+        return metrics;
+    }
     return Builder(record).build();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,6 +32,9 @@ struct Quality {
     double value = 0;
 };
 
+/// Samples that cover less of a run leave its energy to a bound.
+inline constexpr double wanted_coverage_pct = 99;
+
 /// How much of a window the samples of the least covered device of a component cover.
 struct Coverage {
     std::string run, host, component, device;
@@ -41,7 +45,7 @@ struct Coverage {
 struct RegionMetrics {
     std::string host, name;
     std::int64_t index = 0, start_ns = 0, end_ns = 0;
-    bool open = false;
+    bool open = false, simulated = false;
     Value samples, updates, tokens, loss;
     Value energy_counter_j, energy_integrated_j, energy_j, energy_bound_j;
     Value mean_power_w, gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;
@@ -52,7 +56,8 @@ struct RegionMetrics {
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
 /// window, which gpu_hours counts too.
 struct RunMetrics {
-    std::string run, status, study;
+    std::string run, study;
+    std::string status;                    ///< "ok", "failed", "cut", "incomplete"; "copy" of another run
     std::optional<std::int64_t> position;  ///< in the order of the study
     nlohmann::json factors = nlohmann::json::object();
     std::vector<std::string> hosts, missing_hosts;
@@ -81,6 +86,10 @@ struct RunMetrics {
     std::vector<RegionMetrics> regions;
     std::vector<Warning> warnings;  ///< about this run
 
+    std::vector<std::string> origins;  ///< what identifies the recording of each host (analysis/copies.h)
+    bool original = true;              ///< its folder has the name that it was recorded under
+    bool energy_uncertain = false;     ///< gaps leave more open than summaries over repeats may bear
+
     bool usable() const { return status == "ok"; }
 };
 
@@ -88,10 +97,11 @@ struct RunMetrics {
 struct MetricField {
     std::string_view name;
     Value RunMetrics::*value;
+    bool of_energy = false;
 };
 std::span<const MetricField> metric_fields();
 /// The field of that name; precondition: it is in the table.
-Value RunMetrics::*metric_field(std::string_view name);
+const MetricField& metric_field(std::string_view name);
 
 /// The repeats of one configuration: usable runs with equal factors.
 struct Configuration {
@@ -101,9 +111,10 @@ struct Configuration {
         metrics;  ///< by MetricField::name; absent: not measured
 
     bool preliminary() const { return runs.size() == 1; }
+    bool simulated() const { return std::ranges::any_of(runs, &RunMetrics::simulated); }
     Value number(std::string_view factor) const;  ///< a numeric factor
     Value mean(std::string_view metric) const;
-    /// The runs' values of a metric.
+    /// The runs' values of a metric; without those whose energy is uncertain, where it is one of energy.
     std::vector<double> values(std::string_view metric) const;
 };
 
@@ -116,6 +127,7 @@ struct Law {
     std::size_t n_levels = 0, n_runs = 0;
     bool selected = false;
     std::string reason;  ///< why selected, or why there is no law
+    bool simulated = false;
 };
 
 /// Speed-up against the smallest configuration of a series over gpus.
@@ -130,6 +142,7 @@ struct ScalingTable {
         bool preliminary = false;
     };
     std::vector<Row> rows;
+    bool simulated = false;
 };
 
 /// Total energy over GPU hours, or over samples of the data set: ordinary least squares with intercept on
@@ -142,6 +155,7 @@ struct EnergyLine {
     double r2 = 0;
     std::optional<stats::Estimate> weighted_slope;
     std::size_t n = 0, n_runs = 0;
+    bool simulated = false;
 };
 
 /// A linear model on configurations: what each term adds with the others held fixed.
@@ -162,6 +176,7 @@ struct Regression {
     std::vector<std::string> notes;
     double r2 = 0;
     std::size_t n = 0;  ///< configurations
+    bool simulated = false;
 };
 
 /// What an unmeasured part could change.
@@ -183,6 +198,7 @@ struct LeastEnergy {
     nlohmann::json group = nlohmann::json::object();
     stats::Optimum optimum;
     std::size_t n_levels = 0;
+    bool simulated = false;
 };
 
 /// Quality over the global batch.
@@ -196,6 +212,7 @@ struct BatchKnee {
     std::vector<Level> levels;
     Value knee, beyond;  ///< the last batch before quality is significantly worse, and the first after
     std::string reason;
+    bool simulated = false;
 };
 
 /// Two kinds of hardware on the same work, first over second.
@@ -212,6 +229,7 @@ struct HardwareComparison {
         bool significant = false;  ///< on both sides
     };
     std::vector<Crossing> crossings;
+    bool simulated = false;
 };
 
 /// A configuration beside a published number.

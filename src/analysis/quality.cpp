@@ -74,7 +74,8 @@ BatchKnee knee_of(const Series& series, const std::vector<const Configuration*>&
                    .levels = {},
                    .knee = {},
                    .beyond = {},
-                   .reason = ""};
+                   .reason = "",
+                   .simulated = any_simulated(members)};
     const double sign = told.direction == "higher" ? -1 : 1;  // larger is worse from here on
     std::vector<stats::Summary> worse_up;
     bool testable = true;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/configurations.h"
 #include "stats/linear.h"
 
 namespace joulemark::analysis {
@@ -132,8 +133,12 @@ std::optional<Regression> power_of(const json& group, const Members& members) {
         hardware.insert(hardware_of(*member));
     }
     std::vector<Column> columns{samples};
-    Regression regression{
-        .response = "power_per_gpu_w", .group = group, .terms = {}, .refused = {}, .notes = {}};
+    Regression regression{.response = "power_per_gpu_w",
+                          .group = group,
+                          .terms = {},
+                          .refused = {},
+                          .notes = {},
+                          .simulated = any_simulated(members)};
     if (local_batch_varies(members)) {
         columns.push_back(updates);
     } else {
@@ -208,8 +213,12 @@ std::optional<Regression> effects_on(const char* response, const json& group, co
     if (members.size() < 4) {
         return std::nullopt;
     }
-    Regression regression{
-        .response = fmt::format("log {}", response), .group = group, .terms = {}, .refused = {}, .notes = {}};
+    Regression regression{.response = fmt::format("log {}", response),
+                          .group = group,
+                          .terms = {},
+                          .refused = {},
+                          .notes = {},
+                          .simulated = any_simulated(members)};
     std::vector<Column> columns;
     for (Column& column : main_effects(members)) {
         if (!columns.empty() && depends_on(columns, column)) {

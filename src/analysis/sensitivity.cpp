@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "analysis/configurations.h"
+#include "analysis/factors.h"
 #include "store/summary.h"
 
 namespace joulemark::analysis {
@@ -59,6 +61,13 @@ bool applies(const Part& part, const RunMetrics& run) {
            (part.scale != Scale::watt_per_gb || run.host_memory_gb);
 }
 
+/// Hosts that share the work: those metered, or as many as the GPUs stated fill.
+double host_count(const RunMetrics& run) {
+    const auto gpus = number(run.factors, "gpus"), per_node = number(run.factors, "gpus_per_node");
+    const double filled = gpus && per_node && *per_node > 0 ? std::ceil(*gpus / *per_node) : 0;
+    return std::max(static_cast<double>(run.hosts.size()), filled);
+}
+
 /// Energy with the part at `level`, of `energy_j` spent in `seconds` of this run.
 double adjusted(const Part& part, double level, const RunMetrics& run, double energy_j, double seconds) {
     switch (part.scale) {
@@ -67,7 +76,7 @@ double adjusted(const Part& part, double level, const RunMetrics& run, double en
         case Scale::watt_per_gpu:
             return energy_j + level * seconds * run.gpu_count;
         case Scale::watt_per_host:
-            return energy_j + level * seconds * static_cast<double>(run.hosts.size());
+            return energy_j + level * seconds * host_count(run);
         default:
             return energy_j + level * seconds * run.host_memory_gb.value_or(0);
     }

@@ -18,11 +18,13 @@ namespace joulemark::analysis {
 namespace {
 
 constexpr double tolerated_disagreement = 0.03;
-constexpr double wanted_coverage_pct = 99;
 constexpr double tolerated_throttling_pct = 1;
 
 void warn_of_status(std::vector<Warning>& warnings, const RunMetrics& run) {
-    if (run.status == "failed") {
+    if (run.status == "copy") {
+        warnings.push_back(
+            {"copy", "its recording is that of another run, copied: it is listed but counts once"});
+    } else if (run.status == "failed") {
         warnings.push_back(
             {"failed", "the command failed; the run is listed but kept out of configurations"});
     } else if (run.status == "cut") {
@@ -50,12 +52,20 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
     }
     for (const Coverage& coverage : run.coverage) {
         if (coverage.covered_pct < wanted_coverage_pct && coverage.component != "node") {
+            const bool of_energy = run.energy_by_component_j.contains(coverage.component);
             warnings.push_back(
                 {"coverage",
-                 fmt::format("samples of {} on {} cover {:.1f} % of the run; energy over the gaps is "
-                             "bounded, not measured",
-                             coverage.device, coverage.host, coverage.covered_pct)});
+                 fmt::format("samples of {} on {} cover {:.1f} % of the run{}", coverage.device,
+                             coverage.host, coverage.covered_pct,
+                             of_energy ? "; energy over the gaps is bounded, not measured" : "")});
         }
+    }
+    if (run.energy_uncertain) {
+        warnings.push_back(
+            {"energy_uncertain",
+             fmt::format("gaps leave {:.0f} J of its {:.0f} J open, so its energies are kept out of "
+                         "configurations",
+                         run.provenance["energy_j"].value("bound_j", 0.0), *run.energy_j)});
     }
     if (const auto partly = run.provenance["energy_j"].find("partly_measured");
         partly != run.provenance["energy_j"].end()) {

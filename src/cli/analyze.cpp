@@ -23,20 +23,21 @@ int analyze_command(const Arguments& arguments) {
     std::string dir;
     std::string carbon;
     std::optional<double> price;
-    bool as_json = false;
+    bool as_json = false, quiet = false;
     app.add_option("DIR", dir, "Results directory")->required();
     app.add_flag("--json", as_json,
                  "One JSON document on stdout and nothing else (docs/analyze.schema.json)");
     app.add_option("--carbon", carbon, "gCO2e per kWh: a number, or a CSV file time,g_per_kwh: adds co2e_g");
     app.add_option("--price", price, "Price of a kWh in any currency: adds cost")
         ->check(CLI::NonNegativeNumber);
+    add_quiet(app, quiet);
     app.footer("Example: joulemark analyze joulemark-results --json | jq '.laws[] | select(.selected)'");
     if (!parse(app, arguments)) {
         return 0;
     }
     const auto intensity =
         carbon.empty() ? std::nullopt : std::optional(analysis::CarbonIntensity::parse(carbon));
-    const store::Merged merged = open_results(dir);
+    const store::Merged merged = open_results(dir, quiet);
     analysis::MetricsThread metrics;
     store::for_each_run(merged.database, [&](store::RunRecord&& record) { metrics.add(std::move(record)); });
     std::vector<analysis::RunMetrics> runs = metrics.finish();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/results.h"
 #include "core/error.h"
 #include "store/import/nvidia_smi.h"
 #include "store/import/sample_folder.h"
@@ -48,6 +49,8 @@ int import_command(const Arguments& arguments) {
     app.add_option("--map", map,
                    "FIELD=COLUMN[,FIELD=COLUMN...]: what a table's columns mean (default: by their names)");
     app.add_option("--set", set, "FIELD=VALUE[,...]: constants of all rows");
+    bool quiet = false;
+    add_quiet(app, quiet);
     app.footer(
         fmt::format("Fields: {} repeat {}\n"
                     "Example: joulemark import means.csv -o study --map "
@@ -64,10 +67,14 @@ int import_command(const Arguments& arguments) {
         const Imported imported = import_one(path, mapped, constants, out);
         runs += imported.runs.size();
         for (const std::string& note : imported.notes) {
-            fmt::print(stderr, "note: {}\n", note);
+            if (!quiet) {
+                fmt::print(stderr, "note: {}\n", note);
+            }
         }
     }
-    fmt::print(stderr, "{} run{} imported into {}\n", runs, runs == 1 ? "" : "s", out);
+    if (!quiet) {
+        fmt::print(stderr, "{} run{} imported into {}\n", runs, runs == 1 ? "" : "s", out);
+    }
     return 0;
 }
 

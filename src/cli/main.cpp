@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -15,8 +17,9 @@ namespace joulemark::cli {
 namespace {
 
 void print_help() {
-    fmt::print("Joulemark measures what deep-learning training costs in time, hardware and energy.\n\n"
-               "Usage: joulemark COMMAND [OPTIONS]\n\nCommands:\n");
+    fmt::print(
+        "Joulemark measures what deep-learning training costs in time, hardware and energy.\n\n"
+        "Usage: joulemark COMMAND [OPTIONS]\n\nCommands:\n");
     for (const Command& command : commands) {
         fmt::print("  {:<10} {}\n", command.name, command.summary);
     }
@@ -54,6 +57,23 @@ int dispatch(std::span<char*> words) {
     return found->run(split(words.subspan(1)));
 }
 
+/// CLI11's complaint as a sentence of ours where its own is no sentence.
+std::string complaint(const CLI::ParseError& error) {
+    const std::string text = error.what();
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing")) {
+        return text.substr(0, text.find(':')) + " needs a value";
+    }
+    return text;
+}
+
+/// What is still buffered fails only now: on a full disk the result must not be lost in silence.
+void finish_output() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        throw environment_error("the result could not be written to standard output: {}",
+                                std::generic_category().message(errno));
+    }
+}
+
 }  // namespace
 
 bool parse(CLI::App& app, const Arguments& arguments) {
@@ -64,7 +84,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
         fmt::print("{}", app.help());
         return false;
     } catch (const CLI::ParseError& error) {
-        throw bad_input("{}: see joulemark {} --help", error.what(), app.get_name());
+        throw bad_input("{}: see joulemark {} --help", complaint(error), app.get_name());
     }
     return true;
 }
@@ -74,7 +94,14 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 int main(int argc, char** argv) {
     using joulemark::ExitCode;
     try {
-        return joulemark::cli::dispatch(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+        const int status =
+            joulemark::cli::dispatch(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+        joulemark::cli::finish_output();
+        return status;
+    } catch (const std::system_error& error) {
+        fmt::print(stderr, "joulemark: the result could not be written to standard output: {}\n",
+                   error.code().message());
+        return static_cast<int>(ExitCode::environment);
     } catch (const joulemark::Error& error) {
         fmt::print(stderr, "joulemark: {}\n", error.what());
         return static_cast<int>(error.code());

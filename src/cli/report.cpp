@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ctime>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -33,8 +33,8 @@ json study_of(const fs::path& dir) {
 }
 
 /// The series of run after run, until they would fill the file; what is left out is told.
-std::vector<store::Series> traces_of(const store::Database& database, const std::vector<store::RunRecord>& runs,
-                                     json& omitted) {
+std::vector<store::Series> traces_of(const store::Database& database,
+                                     const std::vector<store::RunRecord>& runs, json& omitted) {
     std::vector<store::Series> traces;
     std::size_t bins = 0, kept = 0;
     for (const store::RunRecord& run : runs) {
@@ -56,8 +56,9 @@ std::vector<store::Series> traces_of(const store::Database& database, const std:
 void limit_regions(json& analysis, json& omitted) {
     json& regions = analysis["regions"];
     if (regions.size() > most_regions) {
-        omitted.push_back({{"what", fmt::format("{} of {} regions", regions.size() - most_regions, regions.size())},
-                           {"reason", "the file would be too large; joulemark analyze --json gives all"}});
+        omitted.push_back(
+            {{"what", fmt::format("{} of {} regions", regions.size() - most_regions, regions.size())},
+             {"reason", "the file would be too large; joulemark analyze --json gives all"}});
         regions.erase(regions.begin() + most_regions, regions.end());
     }
 }
@@ -65,26 +66,31 @@ void limit_regions(json& analysis, json& omitted) {
 }  // namespace
 
 int report_command(const Arguments& arguments) {
-    CLI::App app("Writes one self-contained HTML file: tables, figures, laws, traces, and what was not measured.",
-                 "report");
+    CLI::App app(
+        "Writes one self-contained HTML file: tables, figures, laws, traces, and what was not measured.",
+        "report");
     app.footer("Example: joulemark report results -f report.html");
     fs::path dir;
+    bool quiet = false;
     fs::path file = "report.html";
     app.add_option("DIR", dir, "results directory")->required();
     app.add_option("-f,--file", file, "the file to write")->capture_default_str();
+    add_quiet(app, quiet);
     if (!parse(app, arguments)) {
         return 0;
     }
 
     const auto page = report::page();
     if (!page) {
-        throw environment_error("this joulemark was built without the HTML report: build it with "
-                                "-DJOULEMARK_WEB=ON, or use joulemark analyze");
+        throw environment_error(
+            "this joulemark was built without the HTML report: build it with "
+            "-DJOULEMARK_WEB=ON, or use joulemark analyze");
     }
     if (fs::is_directory(file) || !fs::is_directory(fs::absolute(file).parent_path())) {
-        throw bad_input("the report cannot be written to {}: name a file in a folder that exists", file.string());
+        throw bad_input("the report cannot be written to {}: name a file in a folder that exists",
+                        file.string());
     }
-    const store::Merged merged = open_results(dir);
+    const store::Merged merged = open_results(dir, quiet);
     const std::vector<store::RunRecord> runs = store::load_runs(merged.database);
 
     json omitted = json::array();

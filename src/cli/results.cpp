@@ -9,13 +9,13 @@
 
 namespace joulemark::cli {
 
-store::Merged open_results(const std::filesystem::path& dir) {
+store::Merged open_results(const std::filesystem::path& dir, bool quiet) {
     using clock = std::chrono::steady_clock;
     const auto begin = clock::now();
     bool shown = false;
     auto last = begin;
     store::MergeOptions options;
-    if (isatty(STDERR_FILENO) != 0) {
+    if (!quiet && isatty(STDERR_FILENO) != 0) {
         options.progress = [&](std::size_t done, std::size_t total) {
             const auto now = clock::now();
             if (now - begin < std::chrono::seconds(1) ||
@@ -31,8 +31,10 @@ store::Merged open_results(const std::filesystem::path& dir) {
     if (shown) {
         fmt::print(stderr, "\r\033[K");
     }
-    for (const std::string& note : merged.notes) {
-        fmt::print(stderr, "note: {}\n", note);
+    if (!quiet) {
+        for (const std::string& note : merged.notes) {
+            fmt::print(stderr, "note: {}\n", note);
+        }
     }
     return merged;
 }

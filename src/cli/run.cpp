@@ -105,6 +105,12 @@ int run_command(const Arguments& arguments) {
     if (!estimate.empty() && estimate != "cpu") {
         throw bad_input("--estimate '{}' is not known: only 'cpu' can be estimated", estimate);
     }
+    if (directory.empty()) {
+        throw bad_input("-o needs the name of a directory");
+    }
+    if (app.count("--run-id") > 0 && options.run_id.empty()) {
+        throw bad_input("--run-id needs a name");
+    }
     options.command = arguments.child;
     options.directory = directory;
     options.estimate_cpu = estimate == "cpu";

@@ -362,15 +362,16 @@ int show_run(const store::Database& database, const std::string& name, bool as_j
 int show_command(const Arguments& arguments) {
     CLI::App app{"Lists the runs of a results directory, or shows one run.", "show"};
     std::string dir, run;
-    bool as_json = false;
+    bool as_json = false, quiet = false;
     app.add_option("DIR", dir, "Results directory")->required();
     app.add_option("RUN", run, "Name of a run, or the beginning of one");
     app.add_flag("--json", as_json, "One JSON document on stdout");
+    add_quiet(app, quiet);
     app.footer("Example: joulemark show joulemark-results");
     if (!parse(app, arguments)) {
         return 0;
     }
-    const store::Merged merged = open_results(dir);
+    const store::Merged merged = open_results(dir, quiet);
     return run.empty() ? show_runs(merged.database, as_json)
                        : show_run(merged.database, store::find_run(merged.database, run), as_json);
 }

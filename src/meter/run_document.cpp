@@ -169,9 +169,11 @@ RunIdentity identify(const RunOptions& options, const launch::RankEnvironment& r
     const std::string program = std::filesystem::path(options.command.front()).filename();
     identity.name = options.name.empty() ? program : options.name;
     if (!options.run_id.empty()) {
-        if (file_name_of(options.run_id) != options.run_id) {
-            throw bad_input("--run-id '{}' must be a file name of letters, digits, '-', '_' and '.'",
-                            options.run_id);
+        constexpr std::size_t longest = 200;  // of the 255 that a file system takes
+        if (file_name_of(options.run_id) != options.run_id || options.run_id.size() > longest) {
+            throw bad_input(
+                "--run-id '{}' must be a file name of {} letters, digits, '-', '_' and '.' at most",
+                options.run_id, longest);
         }
         identity.run = options.run_id;
     } else if (ranks.world_size > 1 && !ranks.job_id.empty()) {

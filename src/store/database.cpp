@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/database.h"
 
+#include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
 namespace joulemark::store {
@@ -8,9 +9,13 @@ namespace {
 
 constexpr int lock_wait_ms = 30'000;
 
-[[noreturn]] void fail(sqlite3* handle, int code) {
+std::string path_of(sqlite3* handle) {
     const char* path = handle != nullptr ? sqlite3_db_filename(handle, "main") : nullptr;
-    throw DatabaseError(code, path != nullptr ? path : "",
+    return path != nullptr ? path : "";
+}
+
+[[noreturn]] void fail(sqlite3* handle, int code) {
+    throw DatabaseError(code, path_of(handle),
                         handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
 }
 
@@ -78,6 +83,15 @@ std::string_view Statement::text(int column) const {
                                   static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
 }
 
+nlohmann::json Statement::json(int column) const {
+    auto parsed = nlohmann::json::parse(text(column), nullptr, false);
+    if (parsed.is_discarded()) {
+        throw DatabaseError(SQLITE_CORRUPT, path_of(sqlite3_db_handle(statement_.get())),
+                            "it holds broken JSON");
+    }
+    return parsed;
+}
+
 void Statement::bind_real(int parameter, double value) {
     check(sqlite3_bind_double(statement_.get(), parameter, value));  // NaN becomes NULL
 }
@@ -114,6 +128,10 @@ void Database::execute(const std::string& sql) {
     if (code != SQLITE_OK) {
         fail(handle_.get(), code);
     }
+}
+
+std::string Database::path() const {
+    return path_of(handle_.get());
 }
 
 std::int64_t Database::last_row() const {

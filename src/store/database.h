@@ -11,6 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/error.h"
 
 struct sqlite3;
@@ -59,6 +61,8 @@ class Statement {
     std::optional<double> optional_real(int column) const;
     /// Valid until the next step or reset.
     std::string_view text(int column) const;
+    /// Throws DatabaseError (SQLITE_CORRUPT) for text that is no JSON.
+    nlohmann::json json(int column) const;
 
   private:
     template <typename Value>
@@ -95,6 +99,7 @@ class Database {
     void execute(const std::string& sql);
     Statement prepare(std::string_view sql) const { return Statement(handle_.get(), sql); }
     std::int64_t last_row() const;
+    std::string path() const;
     /// The first column of the first row.
     std::int64_t query_integer(std::string_view sql) const;
 

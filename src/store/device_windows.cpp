@@ -22,6 +22,8 @@ constexpr double min_gap_s = 3;
 constexpr std::int64_t rate_span_ns = ns_per_s;
 /// A sensor that has given this many equal power samples is not following its device.
 constexpr std::int64_t stuck_samples = 100;
+/// No reading of a working sensor is so far above its device's limit, or above all devices there are.
+constexpr double most_over_limit = 4, most_device_w = 100e3, most_node_w = 10e6;
 /// Software power cap, hardware slow-down, thermal slow-down by software and hardware, power brake: the
 /// bits of nvmlClocksEventReasons that stand for a limit of power or heat.
 constexpr std::uint64_t throttle_bits = 0x04 | 0x08 | 0x20 | 0x40 | 0x80;
@@ -77,7 +79,21 @@ const DeviceWindows::Channel* DeviceWindows::first_of(std::span<const Metric> me
     return nullptr;
 }
 
+bool DeviceWindows::plausible_power(double watts) const {
+    const double most = facts_.power_limit_w && *facts_.power_limit_w > 0
+                            ? most_over_limit * *facts_.power_limit_w
+                        : facts_.component == "node" ? most_node_w
+                                                     : most_device_w;
+    return watts >= 0 && watts <= most;
+}
+
 void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
+    if (std::ranges::count(power_metrics, metric) > 0 && !std::isnan(value) && !plausible_power(value)) {
+        if (implausible_++ == 0) {
+            implausible_w_ = value;
+        }
+        value = nan;
+    }
     auto& slot = channels_[static_cast<std::size_t>(metric)];
     const Behaviour behaviour = sensors::info(metric).behaviour;
     if (!slot) {
@@ -167,6 +183,9 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
     Metric power_metric{}, counter_metric{};
     const Channel* power_channel = first_of(power_metrics, power_metric);
     const Channel* counter_channel = first_of(energy_metrics, counter_metric);
+    if (power_channel != nullptr && power_channel->maximum <= 0) {
+        power_channel = nullptr;
+    }
     GaugeTotals power;
     CounterTotals counter;
     if (power_channel != nullptr) {
@@ -297,12 +316,23 @@ std::vector<Warning> DeviceWindows::warnings() const {
             {"out_of_order", fmt::format("{}: {} values are not later than the one before: left out",
                                          facts_.id, out_of_order_)});
     }
+    if (implausible_ > 0) {
+        all.push_back({"implausible_power",
+                       fmt::format("{}: {} power reading{} (the first {} W) cannot be true: taken as a gap",
+                                   facts_.id, implausible_, implausible_ == 1 ? "" : "s", implausible_w_)});
+    }
+    Metric metric{};
+    const Channel* power = first_of(power_metrics, metric);
+    if (power != nullptr && power->maximum <= 0) {
+        all.push_back(
+            {"stuck_sensor", fmt::format("{}: {} was 0 W in all {} samples: the sensor measures nothing",
+                                         facts_.id, sensors::info(metric).name, power->samples)});
+        power = nullptr;
+    }
     if (facts_.simulated) {
         return all;  // a simulated device may well stand still
     }
-    Metric metric{};
-    if (const Channel* power = first_of(power_metrics, metric);
-        power != nullptr && power->samples >= stuck_samples && power->minimum == power->maximum) {
+    if (power != nullptr && power->samples >= stuck_samples && power->minimum == power->maximum) {
         all.push_back({"stuck_sensor",
                        fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow",
                                    facts_.id, sensors::info(metric).name, power->maximum, power->samples)});

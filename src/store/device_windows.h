@@ -47,6 +47,8 @@ std::int64_t max_gap_ns(double period_s);
 /// Turns the samples of one device into metrics of any number of windows and downsampled series, in one
 /// pass. Energy:
 ///  * power is `power_instant_w` where the device has it, else `power_w`, else `power_average_w`;
+///  * a power below zero, or beyond what any such device draws, is a gap;
+///  * a sensor that gave nothing but zero measured nothing;
 ///  * a gap adds nothing to the integral; what it may hide is in the bound;
 ///  * the counter is the best estimate where it spans the window and is plausible against the power.
 class DeviceWindows {
@@ -75,6 +77,7 @@ class DeviceWindows {
     };
 
     void put(sensors::Metric metric, std::int64_t time_ns, double value);
+    bool plausible_power(double watts) const;
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
     const Channel* channel(sensors::Metric metric) const;
@@ -84,7 +87,8 @@ class DeviceWindows {
     const Edges& edges_;
     DeviceFacts facts_;
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
-    std::int64_t out_of_order_ = 0;
+    std::int64_t out_of_order_ = 0, implausible_ = 0;
+    double implausible_w_ = 0;  ///< the first of them
 };
 
 }  // namespace joulemark::store

@@ -158,7 +158,7 @@ void write_samples(TableWriter& table, const fs::path& path, File file, const Ru
         devices[json_text(device, "device")] = {json_number(device, "memory_bytes").value_or(nan),
                                                 json_flag(device, "simulated")};
     }
-    SampleReader reader(path, file);
+    SampleReader reader(path, file, std::numeric_limits<std::int64_t>::max());
     std::array<int, sensors::metric_count> place;
     place.fill(-1);
     for (std::size_t i = 0; i < reader.metrics().size(); ++i) {
@@ -271,7 +271,7 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
     std::set<std::string> factors;
     Statement all = database.prepare("SELECT factors FROM runs");
     while (all.step()) {
-        const json of_run = json::parse(all.text(0));
+        const json of_run = all.json(0);
         for (const auto& [key, value] : of_run.items()) {
             factors.insert(key);
         }

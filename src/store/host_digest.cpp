@@ -8,10 +8,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "core/run_format.h"
 #include "core/series.h"
+#include "core/units.h"
 #include "store/device_windows.h"
 #include "store/run_files.h"
 
@@ -59,18 +61,42 @@ SourceFacts source_facts(const json& source, File file, double default_period_s)
         }
     }
     facts.period_s = json_number(source, "period_s").value_or(default_period_s);
-    // A reading is at most as old as the sensor's refresh; where that is not known, as the time between readings.
+    // A reading is at most as old as the sensor's refresh; where that is not known, as the time between
+    // readings.
     facts.native_period_s =
         json_number(source, "native_period_s").value_or(json_number(source, "period_s").value_or(0));
     facts.estimated = json_text(source, "method") == "estimated";
     return facts;
 }
 
+/// Nothing of a host is later: the end of its command, or, where that is not known, of its files, and an hour
+/// for the idle time after it.
+std::int64_t latest_ns(const HostRecord& record, const std::filesystem::path& folder) {
+    constexpr std::int64_t after_end = 3600 * ns_per_s;
+    constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
+    if (record.end_json) {
+        const auto end = json_ns(*record.end_json, "end_ns");
+        return end && *end < unknown - after_end ? *end + after_end : unknown;
+    }
+    const json anchor = record.run_json.value("anchor", json::object());
+    const auto realtime = json_ns(anchor, "realtime_ns"), monotonic = json_ns(anchor, "monotonic_ns");
+    std::int64_t written = 0;
+    for (const std::string_view name : run_format::all_files) {
+        struct stat status {};
+        if (stat((folder / name).c_str(), &status) == 0) {
+            written = std::max(written, status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec);
+        }
+    }
+    const bool known = realtime && monotonic && json_text(record.run_json, "clock") == "monotonic";
+    return known && written > *realtime ? *monotonic + (written - *realtime) + after_end : unknown;
+}
+
 /// Reads the sample files of one host into the windows of its devices.
 class HostReader {
   public:
-    HostReader(const json& run_json, const Edges& edges, std::vector<Warning>& warnings)
-        : run_json_(run_json), edges_(edges), warnings_(warnings) {
+    HostReader(const json& run_json, const Edges& edges, std::int64_t latest_ns,
+               std::vector<Warning>& warnings)
+        : run_json_(run_json), edges_(edges), latest_ns_(latest_ns), warnings_(warnings) {
         const double rate_hz = json_number(run_json, "rate_hz").value_or(0);
         period_s_ = rate_hz > 0 ? 1 / rate_hz : 0;
         for (const json& device : json_array(run_json, "devices")) {
@@ -82,13 +108,14 @@ class HostReader {
 
     void read(const std::filesystem::path& path, File file) {
         try {
-            SampleReader reader(path, file);
+            SampleReader reader(path, file, latest_ns_);
             SampleRow row;
             while (reader.next(row)) {
                 first_ns_ = std::min(first_ns_, row.time_ns);
                 last_ns_ = std::max(last_ns_, row.time_ns);
                 device(row.device, file).add(row.time_ns, reader.metrics(), row.values);
             }
+            rows_ += reader.rows();
             if (auto damage = reader.damage()) {
                 warnings_.push_back(std::move(*damage));
             }
@@ -101,6 +128,8 @@ class HostReader {
     const auto& devices() const { return devices_; }
     std::int64_t first_ns() const { return std::min(first_ns_, last_ns_); }
     std::int64_t last_ns() const { return last_ns_; }
+    /// Lines read of all files.
+    std::size_t rows() const { return rows_; }
 
   private:
     struct NaturalOrder {
@@ -153,8 +182,10 @@ class HostReader {
 
     const json& run_json_;
     const Edges& edges_;
+    std::int64_t latest_ns_;
     std::vector<Warning>& warnings_;
     double period_s_ = 0;
+    std::size_t rows_ = 0;
     std::map<std::string, DeviceWindows, NaturalOrder> devices_;
     std::string_view last_id_;
     DeviceWindows* last_device_ = nullptr;
@@ -176,6 +207,21 @@ bool ensure_command_region(std::vector<RegionRecord>& regions, const json& run_j
     command.start_ns = std::max(start_ns.value_or(before_all), before_all);
     regions.insert(regions.begin(), std::move(command));
     return !start_ns;
+}
+
+/// The meter counts what it writes, so a file that was cut or lost afterwards is noticed.
+void warn_of_missing_rows(HostRecord& record, std::size_t found) {
+    const json meter = record.end_json ? record.end_json->value("meter", json::object()) : json::object();
+    const double written = json_number(meter, "rows").value_or(0) - json_number(meter, "lost").value_or(0);
+    const bool told = std::ranges::count(record.warnings, "unreadable_file", &Warning::code) > 0;
+    if (static_cast<double>(found) < written && !told) {
+        record.warnings.push_back(
+            {"missing_rows",
+             fmt::format(
+                 "{:.0f} of the {:.0f} rows that the meter wrote are missing: a file of this host was "
+                 "removed or cut",
+                 written - static_cast<double>(found), written)});
+    }
 }
 
 void add_told(std::vector<Warning>& warnings, const json& file) {
@@ -226,10 +272,13 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
     if (record.end_json) {
         add_told(record.warnings, *record.end_json);
     }
+    const std::int64_t latest = latest_ns(record, folder);
+    std::size_t rows = 0;
     try {
-        Marks marks = read_marks(folder / run_format::regions_file, record.warnings);
+        Marks marks = read_marks(folder / run_format::regions_file, latest, record.warnings);
         record.regions = std::move(marks.regions);
         digest.config = std::move(marks.config);
+        rows = marks.rows;
     } catch (const Error& error) {
         record.warnings.push_back({"unreadable_file", error.what()});
     }
@@ -251,10 +300,11 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
         times.insert(times.end(), {windows.back().start_edge, windows.back().end_edge});
     }
     const Edges edges(std::move(times));
-    HostReader reader(record.run_json, edges, record.warnings);
+    HostReader reader(record.run_json, edges, latest, record.warnings);
     for (const auto& [file, name] : sample_files) {
         reader.read(folder / name, file);
     }
+    warn_of_missing_rows(record, rows + reader.rows());
 
     for (std::size_t i = 0; i < windows.size(); ++i) {
         RegionRecord& region = record.regions[i];

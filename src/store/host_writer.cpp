@@ -165,8 +165,8 @@ void HostWriter::refresh_run(const std::string& run) {
         "SELECT host, config, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host");
     for (hosts.bind(id); hosts.step();) {
         received.emplace(hosts.text(0));
-        config.update(json::parse(hosts.text(1)));
-        const json run_json = json::parse(hosts.text(2));
+        config.update(hosts.json(1));
+        const json run_json = hosts.json(2);
         for (const json& host : json_array(run_json, "expected_hosts")) {
             if (host.is_string()) {
                 expected.insert(host.get<std::string>());
@@ -177,7 +177,7 @@ void HostWriter::refresh_run(const std::string& run) {
         }
         unidentified = unidentified || !run_json.contains("run");
         cut = cut || hosts.is_null(3);
-        any_failed = any_failed || (!hosts.is_null(3) && failed(json::parse(hosts.text(3))));
+        any_failed = any_failed || (!hosts.is_null(3) && failed(hosts.json(3)));
     }
     if (received.empty()) {
         database_.prepare("DELETE FROM runs WHERE run_id = ?").run(id);
@@ -196,9 +196,9 @@ void HostWriter::refresh_run(const std::string& run) {
     }
     // Without run.json nobody knows what was metered, on which hosts, or whether it was simulated.
     const char* status = expected.size() > received.size() || unidentified ? "incomplete"
-                         : cut                             ? "cut"
-                         : any_failed                      ? "failed"
-                                                           : "ok";
+                         : cut                                             ? "cut"
+                         : any_failed                                      ? "failed"
+                                                                           : "ok";
     Statement update = database_.prepare(
         "UPDATE runs SET status = ?2, expected_hosts = ?3, received_hosts = ?4, factors = ?5, config = ?6, "
         "simulated = "

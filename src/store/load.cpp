@@ -43,8 +43,8 @@ class Loader {
         const std::int64_t run_id = runs_.integer(0);
         run.run = runs_.text(1);
         run.status = runs_.text(2);
-        run.factors = json::parse(runs_.text(3));
-        run.config = json::parse(runs_.text(4));
+        run.factors = runs_.json(3);
+        run.config = runs_.json(4);
         for (expected_.bind(run_id); expected_.step();) {
             run.expected_hosts.emplace_back(expected_.text(0));
         }
@@ -59,9 +59,9 @@ class Loader {
         const std::int64_t host_id = hosts_.integer(0);
         HostRecord host;
         host.host = hosts_.text(1);
-        host.run_json = json::parse(hosts_.text(2));
+        host.run_json = hosts_.json(2);
         if (!hosts_.is_null(3)) {
-            host.end_json = json::parse(hosts_.text(3));
+            host.end_json = hosts_.json(3);
         }
         for (warnings_.bind(host_id); warnings_.step();) {
             host.warnings.push_back({std::string(warnings_.text(0)), std::string(warnings_.text(1))});

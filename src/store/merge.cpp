@@ -60,9 +60,30 @@ struct OtherVersion {
     std::int64_t version;
 };
 
+/// The definitions of all tables, indexes and views.
+std::string definitions(const Database& database) {
+    std::string all;
+    Statement each = database.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name");
+    while (each.step()) {
+        all += each.text(0);
+        all += ';';
+    }
+    return all;
+}
+
+/// Throws DatabaseError where a table was taken away or changed by other hands.
+void check_definitions(const Database& database) {
+    Database fresh(":memory:");
+    fresh.execute(schema_sql);
+    if (definitions(database) != definitions(fresh)) {
+        throw DatabaseError(SQLITE_CORRUPT, database.path(), "its tables are not those of this program");
+    }
+}
+
 void prepare_schema(Database& database) {
     const auto is_ours = [&] { return database.query_integer("PRAGMA user_version") == schema_version; };
     if (is_ours()) {
+        check_definitions(database);
         return;
     }
     Transaction transaction(database);
@@ -218,32 +239,8 @@ Merged merge_aside(const fs::path& target, const std::vector<HostFolder>& folder
     return std::move(*merged);
 }
 
-}  // namespace
-
-std::vector<HostFolder> host_folders(const fs::path& dir) {
-    std::error_code error;
-    if (!fs::is_directory(dir, error)) {
-        throw bad_input("there is no directory {}: give the one that joulemark run -o or sweep -o wrote",
-                        dir.string());
-    }
-    if (!fs::is_directory(dir / run_format::runs_folder, error)) {
-        throw bad_input("{} has no folder {}: give the directory that joulemark run -o or sweep -o wrote",
-                        dir.string(), run_format::runs_folder);
-    }
-    std::vector<HostFolder> folders;
-    for (const fs::path& run : folders_in(dir / run_format::runs_folder)) {
-        for (const fs::path& host : folders_in(run)) {
-            if (std::string fingerprint = fingerprint_of(host); !fingerprint.empty()) {
-                folders.push_back({run.filename(), host.filename(), host, std::move(fingerprint)});
-            }
-        }
-    }
-    return folders;
-}
-
-Merged merge(const fs::path& dir, const MergeOptions& options) {
-    const std::vector<HostFolder> folders = host_folders(dir);
-    const fs::path target = dir / database_file;
+Merged merge_folders(const fs::path& target, const std::vector<HostFolder>& folders,
+                     const MergeOptions& options) {
     if (options.avoid_locks) {
         return merge_aside(target, folders, options, true);
     }
@@ -265,6 +262,46 @@ Merged merge(const fs::path& dir, const MergeOptions& options) {
     Merged merged = merge_aside(target, folders, options, false);
     merged.notes.push_back(
         fmt::format("{} {}: it has been made again from the run files", target.string(), why));
+    return merged;
+}
+
+}  // namespace
+
+std::vector<HostFolder> host_folders(const fs::path& dir, std::vector<std::string>* empty_runs) {
+    std::error_code error;
+    if (!fs::is_directory(dir, error)) {
+        throw bad_input("there is no directory {}: give the one that joulemark run -o or sweep -o wrote",
+                        dir.string());
+    }
+    if (!fs::is_directory(dir / run_format::runs_folder, error)) {
+        throw bad_input("{} has no folder {}: give the directory that joulemark run -o or sweep -o wrote",
+                        dir.string(), run_format::runs_folder);
+    }
+    std::vector<HostFolder> folders;
+    for (const fs::path& run : folders_in(dir / run_format::runs_folder)) {
+        const std::size_t before = folders.size();
+        for (const fs::path& host : folders_in(run)) {
+            if (std::string fingerprint = fingerprint_of(host); !fingerprint.empty()) {
+                folders.push_back({run.filename(), host.filename(), host, std::move(fingerprint)});
+            }
+        }
+        if (folders.size() == before && empty_runs != nullptr) {
+            empty_runs->push_back(run.filename());
+        }
+    }
+    return folders;
+}
+
+Merged merge(const fs::path& dir, const MergeOptions& options) {
+    std::vector<std::string> empty_runs;
+    const std::vector<HostFolder> folders = host_folders(dir, &empty_runs);
+    Merged merged = merge_folders(dir / database_file, folders, options);
+    if (!empty_runs.empty()) {
+        merged.notes.push_back(fmt::format(
+            "{} run folder{} in {} hold{} no run files and {} not listed, the first is {}", empty_runs.size(),
+            empty_runs.size() == 1 ? "" : "s", (dir / run_format::runs_folder).string(),
+            empty_runs.size() == 1 ? "s" : "", empty_runs.size() == 1 ? "is" : "are", empty_runs.front()));
+    }
     return merged;
 }
 

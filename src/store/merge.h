@@ -47,6 +47,8 @@ struct HostFolder {
     std::filesystem::path path;
     std::string fingerprint;  ///< size and time of each of its files
 };
-std::vector<HostFolder> host_folders(const std::filesystem::path& dir);
+/// `empty_runs`, if given, gets the runs of which nothing is there.
+std::vector<HostFolder> host_folders(const std::filesystem::path& dir,
+                                     std::vector<std::string>* empty_runs = nullptr);
 
 }  // namespace joulemark::store

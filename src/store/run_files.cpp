@@ -86,7 +86,7 @@ struct Gathering {
 
 class MarkReader {
   public:
-    explicit MarkReader(const std::vector<std::string>& header) {
+    MarkReader(const std::vector<std::string>& header, std::int64_t latest_ns) : latest_ns_(latest_ns) {
         for (std::size_t column = 0; column < header.size(); ++column) {
             columns_[header[column]] = column;
         }
@@ -104,7 +104,7 @@ class MarkReader {
             return found == columns_.end() ? std::string_view() : std::string_view(fields[found->second]);
         };
         const auto time = csv::integer(field("time_ns"));
-        if (!time || *time < 0) {
+        if (!time || *time < 0 || *time > latest_ns_) {
             return false;
         }
         const std::string_view event = field("event");
@@ -156,12 +156,18 @@ class MarkReader {
                      fmt::format("region {} {} has an end and no begin: left out", key.first, key.second)});
                 continue;
             }
+            if (from.ends > 0 && *from.end_ns < *from.start_ns) {
+                warnings.push_back(
+                    {"end_before_begin",
+                     fmt::format("region {} {} ends before it begins: left out", key.first, key.second)});
+                continue;
+            }
             RegionRecord region;
             region.name = key.first;
             region.index = key.second;
             region.start_ns = *from.start_ns;
             region.open = from.ends < from.begins;
-            region.end_ns = region.open ? 0 : std::max(*from.end_ns, region.start_ns);
+            region.end_ns = region.open ? 0 : *from.end_ns;
             region.ranks = static_cast<std::int64_t>(from.ranks.size());
             region.samples = from.samples.total;
             region.updates = from.updates.total;
@@ -178,6 +184,7 @@ class MarkReader {
     }
 
   private:
+    std::int64_t latest_ns_;
     std::map<std::string, std::size_t, std::less<>> columns_;
     std::map<std::pair<std::string, std::int64_t>, Gathering> regions_;
     Marks marks_;
@@ -199,7 +206,8 @@ std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::
     return parsed;
 }
 
-SampleReader::SampleReader(const std::filesystem::path& path, sensors::File file) : path_(path) {
+SampleReader::SampleReader(const std::filesystem::path& path, sensors::File file, std::int64_t latest_ns)
+    : path_(path), latest_ns_(latest_ns) {
     if (!std::filesystem::exists(path)) {
         return;
     }
@@ -246,12 +254,13 @@ bool SampleReader::parse(std::string_view line, SampleRow& row) {
         }
     }
     row.time_ns = time.value_or(-1);
-    return row.time_ns >= 0 && !row.device.empty();
+    return row.time_ns >= 0 && row.time_ns <= latest_ns_ && !row.device.empty();
 }
 
 bool SampleReader::next(SampleRow& row) {
     std::string_view line;
     while (lines_ && lines_->next(line)) {
+        ++rows_;
         if (parse(line, row)) {
             return true;
         }
@@ -269,7 +278,7 @@ std::optional<Warning> SampleReader::damage() const {
     return damaged_lines(path_, skipped_, first_skipped_, "sample");
 }
 
-Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnings) {
+Marks read_marks(const std::filesystem::path& file, std::int64_t latest_ns, std::vector<Warning>& warnings) {
     if (!std::filesystem::exists(file)) {
         return {};
     }
@@ -280,15 +289,16 @@ Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnin
         return {};
     }
     csv::split(line, fields);
-    MarkReader reader(fields);
+    MarkReader reader(fields, latest_ns);
     if (!reader.complete()) {
         warnings.push_back(
             {"damaged_file", fmt::format("{} has no columns time_ns and event: no region is read",
                                          file.filename().string())});
         return {};
     }
-    std::size_t skipped = 0, first_skipped = 0;
+    std::size_t rows = 0, skipped = 0, first_skipped = 0;
     while (lines.next(line)) {
+        ++rows;
         csv::split(line, fields);
         if (!reader.take(fields) && skipped++ == 0) {
             first_skipped = lines.line_number();
@@ -297,7 +307,9 @@ Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnin
     if (skipped > 0) {
         warnings.push_back(damaged_lines(file, skipped, first_skipped, "mark"));
     }
-    return reader.finish(warnings);
+    Marks marks = reader.finish(warnings);
+    marks.rows = rows;
+    return marks;
 }
 
 }  // namespace joulemark::store

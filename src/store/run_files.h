@@ -33,11 +33,14 @@ struct SampleRow {
 /// Streams a sample file. Columns it does not know are passed over.
 class SampleReader {
   public:
-    SampleReader(const std::filesystem::path& path, sensors::File file);
+    /// A row later than `latest_ns` is damage.
+    SampleReader(const std::filesystem::path& path, sensors::File file, std::int64_t latest_ns);
 
     const std::vector<sensors::Metric>& metrics() const { return metrics_; }
     /// The next good row, valid until the next call; false at the end of what has been written so far.
     bool next(SampleRow& row);
+    /// Lines seen after the header, good or not.
+    std::size_t rows() const { return rows_; }
     /// Lines that are no samples, as one warning in words; nothing when there were none.
     std::optional<Warning> damage() const;
 
@@ -45,11 +48,12 @@ class SampleReader {
     bool parse(std::string_view line, SampleRow& row);
 
     std::filesystem::path path_;
+    std::int64_t latest_ns_;
     std::optional<csv::LineReader> lines_;  ///< absent: no such file
     std::vector<sensors::Metric> metrics_;
     std::vector<int> roles_;  ///< per column: index into metrics_, or one of the negative roles
     std::vector<std::string_view> fields_;
-    std::size_t skipped_ = 0, first_skipped_ = 0;
+    std::size_t rows_ = 0, skipped_ = 0, first_skipped_ = 0;
 };
 
 /// regions.csv, put together: the regions of the host by start, without metrics yet, and what the
@@ -58,10 +62,11 @@ struct Marks {
     std::vector<RegionRecord> regions;
     nlohmann::json config = nlohmann::json::object();
     std::vector<nlohmann::json> notes;
+    std::size_t rows = 0;  ///< lines after the header, good or not
 };
 
 /// The ranks of a host add up: a region starts with its first rank and ends with its last; samples, updates
-/// and tokens are summed; loss and quality are averaged by samples.
-Marks read_marks(const std::filesystem::path& file, std::vector<Warning>& warnings);
+/// and tokens are summed; loss and quality are averaged by samples. Edges after `latest_ns` are damage.
+Marks read_marks(const std::filesystem::path& file, std::int64_t latest_ns, std::vector<Warning>& warnings);
 
 }  // namespace joulemark::store

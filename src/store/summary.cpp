@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "core/run_format.h"
+#include "store/host_digest.h"
 
 namespace joulemark::store {
 namespace {
@@ -114,6 +115,48 @@ RegionSummary summarise(const std::vector<const RegionRecord*>& regions) {
     return summary;
 }
 
+/// What another tool's table says of the run; null where this is no such run.
+const nlohmann::json* imported_metrics(const RunRecord& run) {
+    if (run.hosts.empty()) {
+        return nullptr;
+    }
+    const auto imported = run.hosts.front().run_json.find("imported");
+    if (imported == run.hosts.front().run_json.end() || !imported->is_object()) {
+        return nullptr;
+    }
+    const auto metrics = imported->find("metrics");
+    return metrics != imported->end() && metrics->is_object() ? &*metrics : nullptr;
+}
+
+RegionSummary summarise_imported(const RunRecord& run, const nlohmann::json& metrics) {
+    RegionSummary summary;
+    summary.name = run_format::command_region;
+    summary.hosts = run.hosts.size();
+    const auto gpus = json_number(run.factors, "gpus");
+    const auto gpu_hours = json_number(metrics, "gpu_hours");
+    const auto epoch_time_s = json_number(metrics, "epoch_time_s");
+    if (const auto wall = json_number(metrics, "wall_time_s")) {
+        summary.wall_time_s = *wall;
+    } else if (gpu_hours && gpus && *gpus > 0) {
+        summary.wall_time_s = *gpu_hours * 3600 / *gpus;
+    } else if (epoch_time_s) {
+        summary.wall_time_s = *epoch_time_s * json_number(run.factors, "epochs").value_or(1);
+    }
+    summary.gpus = static_cast<std::size_t>(gpus.value_or(0));
+    summary.mean_power_w = json_number(metrics, "mean_power_w");
+    summary.energy_j = json_number(metrics, "energy_j");
+    if (!summary.energy_j && summary.mean_power_w && summary.wall_time_s > 0) {
+        summary.energy_j = *summary.mean_power_w * summary.wall_time_s;
+    } else if (!summary.mean_power_w && summary.energy_j && summary.wall_time_s > 0) {
+        summary.mean_power_w = *summary.energy_j / summary.wall_time_s;
+    }
+    if (summary.energy_j) {
+        summary.energy_components = "as given";
+        summary.energy_method = "imported";
+    }
+    return summary;
+}
+
 }  // namespace
 
 std::optional<double> RegionSummary::joule_per_sample() const {
@@ -147,6 +190,9 @@ std::vector<RegionSummary> summarise_regions(const RunRecord& run) {
 }
 
 std::optional<RegionSummary> summarise_run(const RunRecord& run) {
+    if (const nlohmann::json* metrics = imported_metrics(run)) {
+        return summarise_imported(run, *metrics);
+    }
     std::vector<const RegionRecord*> commands;
     for (const HostRecord& host : run.hosts) {
         for (const RegionRecord& region : host.regions) {
@@ -159,6 +205,9 @@ std::optional<RegionSummary> summarise_run(const RunRecord& run) {
 }
 
 std::int64_t epochs(const RunRecord& run) {
+    if (imported_metrics(run) != nullptr) {
+        return static_cast<std::int64_t>(json_number(run.factors, "epochs").value_or(0));
+    }
     std::set<std::int64_t> ended, open;
     for (const HostRecord& host : run.hosts) {
         for (const RegionRecord& region : host.regions) {

@@ -39,7 +39,8 @@ struct RegionSummary {
 
 /// Every region of a run, hosts added up: `joulemark.command` first, then in the order of their start.
 std::vector<RegionSummary> summarise_regions(const RunRecord& run);
-/// The whole command over all hosts; absent when no host delivered anything.
+/// The whole command over all hosts, or what another tool's table says of it (energy_method "imported");
+/// absent when no host delivered anything.
 std::optional<RegionSummary> summarise_run(const RunRecord& run);
 /// Epochs that have ended.
 std::int64_t epochs(const RunRecord& run);

@@ -36,6 +36,47 @@ TEST(Warnings, OneRunIsPreliminaryAndTwoAreFew) {
     EXPECT_NE(text_of(two, "few_repeats"), "");
 }
 
+TEST(Warnings, ACopiedRunCountsOnce) {
+    auto records = repeats(3);
+    for (auto& record : records) {
+        record.hosts[0].run_json.update({{"run", record.run}, {"boot_id", "b"}, {"start_ns", 5}});
+    }
+    records.push_back(records[1]);
+    records.back().run = "a copy of r1";  // sorts before what it was copied from
+    const Model model = analyze(records);
+    ASSERT_EQ(model.configurations.size(), 1U);
+    EXPECT_EQ(model.configurations[0].runs.size(), 3U);
+    EXPECT_EQ(model.runs[0].run, "a copy of r1");
+    EXPECT_EQ(model.runs[0].status, "copy");
+    EXPECT_TRUE(text_of(model, "copy").starts_with("a copy of r1: "));
+}
+
+TEST(Warnings, ACopiedHostCountsOnce) {
+    auto records = repeats(1);
+    records[0].hosts[0].run_json.update({{"run", "r0"}, {"boot_id", "b"}, {"start_ns", 5}});
+    const double energy_j = *analyze(records).runs[0].energy_j;
+    records[0].hosts.push_back(records[0].hosts[0]);
+    records[0].hosts.back().host = "node0-copy";
+    records[0].expected_hosts.push_back("node0-copy");
+    const Model model = analyze(records);
+    EXPECT_EQ(model.runs[0].hosts, std::vector<std::string>{"node0"});
+    EXPECT_DOUBLE_EQ(*model.runs[0].energy_j, energy_j);
+    EXPECT_NE(text_of(model, "copied_host"), "");
+}
+
+TEST(Warnings, EnergyThatGapsLeaveOpenIsKeptOutOfConfigurations) {
+    auto records = repeats(3);
+    for (auto& device : records[2].hosts[0].regions[0].devices) {
+        device.covered_s /= 2;
+        device.energy_j = *device.energy_j / 2;
+        device.energy_bound_j = *device.energy_j;
+    }
+    const Model model = analyze(records);
+    EXPECT_TRUE(text_of(model, "energy_uncertain").starts_with("r2: "));
+    EXPECT_EQ(model.configurations[0].values("energy_j").size(), 2U);
+    EXPECT_EQ(model.configurations[0].values("epoch_time_s").size(), 3U);
+}
+
 TEST(Warnings, StatusIsExplained) {
     for (const char* status : {"failed", "cut", "incomplete"}) {
         auto records = repeats(3);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """joulemark import and analyze on the tables and logs of tests/fixtures/import, and analyze on run folders."""
 
+import csv
 import json
 import os
 import shutil
@@ -89,6 +90,21 @@ class Tables(Results):
         self.assertEqual(runs[2]["energy_j"], 90)
         self.assertEqual(runs[1]["mean_power_w"], 10)
 
+    def test_show_and_export_have_what_the_table_said(self):
+        path = self.table("gpus,epochs,energy_kwh,gpu_hours\n4,90,2.5,8\n")
+        self.good("import", path, "-o", self.dir)
+        shown, = json.loads(self.good("show", self.dir, "--json").stdout)["runs"]
+        self.assertEqual(shown["epochs"], 90)
+        self.assertEqual(shown["command"]["wall_time_s"], 7200)
+        self.assertEqual(shown["command"]["energy_j"], 9e6)
+        self.assertEqual(shown["command"]["energy_method"], "imported")
+        self.assertIn("1250", self.good("show", self.dir).stdout)
+        self.good("export", self.dir)
+        with open(os.path.join(self.dir, "export", "runs.csv"), newline="") as file:
+            row, = csv.DictReader(file)
+        self.assertEqual((float(row["energy_j"]), row["energy_method"], float(row["gpu_hours"])),
+                         (9e6, "imported", 8))
+
     def test_rows_without_a_result_are_named(self):
         path = self.table("gpus,energy_j\n1,100\n2,\n")
         self.assertIn("line 3 has no result", self.good("import", path, "-o", self.dir).stderr)
@@ -105,6 +121,9 @@ class Tables(Results):
         self.refused("twice", "import", MEANS, *out, "--map", "gpus=gpus,gpus=samples")
         self.refused("gives no result", "import", MEANS, *out, "--map", "gpus=gpus")
         self.refused("line 3: gpus is 'two'", "import", self.table("gpus,energy_j\n1,5\ntwo,5\n"), *out)
+        for gpus in ("0", "1.5", "-2", "1e400"):
+            self.refused("line 2: gpus is", "import", self.table(f"gpus,energy_j\n{gpus},5\n"), *out)
+        self.refused("never closed", "import", self.table('gpus,energy_j\n"1,5\n'), *out)
         self.refused("line 2 has 1 cells", "import", self.table("gpus,energy_j\n1\n"), *out)
         self.refused("is empty", "import", self.table(""), *out)
         self.refused("is no number", "import", self.table("gpus,energy_j\n1,-5\n"), *out)
@@ -150,6 +169,21 @@ class RunFolders(Results):
         text = self.good("analyze", self.dir).stdout
         for words in ("Runs", "Configurations", "Warnings", "incomplete"):
             self.assertIn(words, text)
+
+    def test_a_result_that_cannot_be_written_is_told(self):
+        shutil.copytree(os.path.join(FIXTURES, "store"), self.dir)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([JOULEMARK, "analyze", self.dir, "--json"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.stderr, "joulemark: the result could not be written to standard output: "
+                                      "No space left on device\n")
+
+    def test_quiet_keeps_notes_away(self):
+        shutil.copytree(os.path.join(FIXTURES, "store"), self.dir)
+        os.mkdir(os.path.join(self.dir, "runs", "nothing"))
+        self.assertIn("the first is nothing", self.good("analyze", self.dir).stderr)
+        self.assertEqual(self.good("analyze", "--quiet", self.dir).stderr, "")
 
     def test_no_results_directory(self):
         self.refused(self.dir, "analyze", self.dir)

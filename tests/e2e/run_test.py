@@ -143,6 +143,9 @@ class Statuses(RunTest):
             ["--estimate", "gpu"],
             ["--epoch-regex", "("],
             ["--run-id", "a/b"],
+            ["--run-id", ""],
+            ["--run-id", "x" * 400],
+            ["-o", ""],
             ["--power-cap-w", "-5"],
             ["--idle-s", "-1"],
         ):

@@ -72,6 +72,35 @@ TEST(DeviceWindows, CounterFirstIntegralSecondProtocolBeside) {
     EXPECT_EQ(m.gpu_memory_util_pct, std::nullopt);
 }
 
+TEST(DeviceWindows, PowerThatCannotBeTrueIsAGap) {
+    Fixture gpu({0, 4 * s});
+    const double told[] = {100, 1e9, -5, 100, 100};
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, {gpu_power_w, gpu_busy_pct}, {told[t], 50});
+    }
+    const DeviceMetrics m = gpu.over(0, 4 * s);
+    EXPECT_NEAR(*m.energy_j, 100, 1e-6) << "one of four seconds is covered";
+    EXPECT_EQ(m.max_power_w, 100);
+    EXPECT_DOUBLE_EQ(m.covered_s, 1);
+    const auto warnings = gpu.windows.warnings();
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_EQ(warnings[0].text,
+              "gpu0: 2 power readings (the first 1000000000 W) cannot be true: taken as a gap");
+}
+
+TEST(DeviceWindows, ASensorThatOnlySaysZeroMeasuresNothing) {
+    Fixture gpu({0, 4 * s});
+    for (int t = 0; t <= 4; ++t) {
+        gpu.put(t * s, {gpu_power_w, gpu_busy_pct}, {0, 50});
+    }
+    const DeviceMetrics m = gpu.over(0, 4 * s);
+    EXPECT_EQ(m.energy_j, std::nullopt);
+    EXPECT_EQ(m.energy_integrated_j, std::nullopt);
+    ASSERT_EQ(gpu.windows.warnings().size(), 1U);
+    EXPECT_EQ(gpu.windows.warnings()[0].text,
+              "gpu0: power_w was 0 W in all 5 samples: the sensor measures nothing");
+}
+
 TEST(DeviceWindows, InstantPowerIsPreferredToTheAverage) {
     Fixture gpu({0, s});
     for (int t = 0; t <= 1; ++t) {

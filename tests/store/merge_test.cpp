@@ -203,6 +203,34 @@ TEST(Merge, ADatabaseOfAnotherVersionIsMadeAgain) {
     EXPECT_EQ(merge(results.path()).database.query_integer("PRAGMA user_version"), schema_version);
 }
 
+TEST(Merge, ADatabaseWithoutOneOfItsTablesOrWithBrokenContentIsMadeAgain) {
+    const Results results;
+    const std::string expected = content_of(results.path());
+    merge(results.path()).database.execute("DROP TABLE warnings");
+    EXPECT_THAT(merge(results.path()).notes, ElementsAre(HasSubstr("it has been made again")));
+    EXPECT_EQ(content_of(results.path()), expected);
+
+    merge(results.path()).database.execute("UPDATE hosts SET run_json = '{broken'");
+    EXPECT_THROW(load_runs(merge(results.path()).database), DatabaseError) << "one sentence, and what to do";
+}
+
+TEST(Merge, ARunFolderWithNothingInItIsTold) {
+    const Results results;
+    fs::create_directories(results.path() / "runs" / "empty" / "node-a");
+    const Merged merged = merge(results.path());
+    EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("the first is empty")));
+}
+
+TEST(Merge, RowsThatTheMeterWroteAndNobodyFindsAreTold) {
+    const Results results;
+    const fs::path host = results.host("pair");
+    std::ofstream(host / "end.json")
+        << R"({"end_ns": 1, "exit_status": 0, "meter": {"rows": 1000, "lost": 10}})";
+    const RunRecord run = load_run(merge(results.path()).database, "pair");
+    EXPECT_THAT(run.hosts[0].warnings.back().text,
+                HasSubstr("of the 990 rows that the meter wrote are missing"));
+}
+
 TEST(Merge, ADirectoryThatCannotBeWrittenGetsATemporaryMerge) {
     const Results results;
     const std::string expected = content_of(results.path());

@@ -17,6 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
 constexpr std::string_view header =
     "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_direction,source,"
     "data\n";
@@ -33,7 +35,7 @@ TEST(SampleReader, PassesOverUnknownColumnsAndDamageAndATornEnd) {
                                    "130,5,gpu1,x,,7000\n"
                                    "140,5,gpu1,x,inf,nan\n"
                                    "150,5,gpu0,x,99");
-    SampleReader reader(path, File::gpu);
+    SampleReader reader(path, File::gpu, no_limit);
     EXPECT_THAT(reader.metrics(), ElementsAre(Metric::gpu_power_w, Metric::gpu_energy_j));
     SampleRow row;
     ASSERT_TRUE(reader.next(row));
@@ -56,11 +58,11 @@ TEST(SampleReader, FollowsAFileThatStillGrows) {
     const TemporaryFolder folder;
     const auto path = folder.write("cpu.csv", "time_ns,read_ns,device,power_w\n1,1,cpu0,10\n2,1,cpu0,2");
     SampleRow row;
-    SampleReader before(path, File::cpu);
+    SampleReader before(path, File::cpu, no_limit);
     EXPECT_TRUE(before.next(row));
     EXPECT_FALSE(before.next(row));
     std::ofstream(path, std::ios::app) << "0\n";
-    SampleReader after(path, File::cpu);
+    SampleReader after(path, File::cpu, no_limit);
     EXPECT_TRUE(after.next(row));
     ASSERT_TRUE(after.next(row));
     EXPECT_EQ(row.values[0], 20);
@@ -70,14 +72,14 @@ TEST(SampleReader, FollowsAFileThatStillGrows) {
 TEST(SampleReader, TakesAMissingOrEmptyFileAsNoSamples) {
     const TemporaryFolder folder;
     SampleRow row;
-    EXPECT_FALSE(SampleReader(folder.path() / "gpu.csv", File::gpu).next(row));
-    EXPECT_FALSE(SampleReader(folder.write("node.csv", ""), File::node).next(row));
+    EXPECT_FALSE(SampleReader(folder.path() / "gpu.csv", File::gpu, no_limit).next(row));
+    EXPECT_FALSE(SampleReader(folder.write("node.csv", ""), File::node, no_limit).next(row));
 }
 
 TEST(SampleReader, ReadsBitMasksInHexadecimal) {
     const TemporaryFolder folder;
     SampleReader reader(folder.write("gpu.csv", "time_ns,read_ns,device,throttle_reasons\n1,1,gpu0,0x24\n"),
-                        File::gpu);
+                        File::gpu, no_limit);
     SampleRow row;
     ASSERT_TRUE(reader.next(row));
     EXPECT_EQ(row.values[0], 0x24);
@@ -92,7 +94,7 @@ TEST(ReadMarks, AddsTheRanksOfAHostAndWeighsLossBySamples) {
                                                    "12,begin,epoch,0,1,,,,,,,,socket,\n"
                                                    "20,end,epoch,0,1,300,3,,2.0,top1,0.5,lower,socket,\n"
                                                    "18,end,epoch,0,0,100,1,,4.0,top1,0.1,lower,socket,\n"),
-                   warnings);
+                   no_limit, warnings);
     ASSERT_THAT(marks.regions, SizeIs(1));
     const RegionRecord& epoch = marks.regions[0];
     EXPECT_EQ(epoch.start_ns, 10);
@@ -116,7 +118,7 @@ TEST(ReadMarks, ARegionIsOpenUntilEveryRankEndsIt) {
                                                                      "0,begin,epoch,0,1,,,,,,,,socket,\n"
                                                                      "9,end,epoch,0,0,100,,,,,,,socket,\n"
                                                                      "9,end,eval,3,0,,,,,,,,socket,\n"),
-                   warnings);
+                   no_limit, warnings);
     ASSERT_THAT(marks.regions, SizeIs(1));
     EXPECT_TRUE(marks.regions[0].open);
     EXPECT_EQ(marks.regions[0].start_ns, 0) << "time 0 is a time like any other";
@@ -134,11 +136,29 @@ TEST(ReadMarks, LaterConfigurationWinsAndNotesAreKept) {
                                     "2,config,,,0,,,,,,,,socket,\"{\"\"gpus\"\":4}\"\n"
                                     "3,note,,,0,,,,,,,,socket,\"{\"\"skipped\"\":\"\"a.jpg\"\"}\"\n"
                                     "4,config,,,0,,,,,,,,socket,{broken\n"),
-                   warnings);
+                   no_limit, warnings);
     EXPECT_EQ(marks.config, (nlohmann::json{{"gpus", 4}, {"a", "x,y"}}));
     EXPECT_THAT(marks.notes, SizeIs(1));
     ASSERT_THAT(warnings, SizeIs(1));
     EXPECT_EQ(warnings[0].text, "regions.csv: 1 line skipped that is no mark, the first is line 5");
+}
+
+TEST(ReadMarks, AnEdgeOfAnImpossibleTimeIsNoMark) {
+    const TemporaryFolder folder;
+    std::vector<Warning> warnings;
+    const Marks marks = read_marks(
+        folder.write("regions.csv", std::string(header) + "10,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                          "9000000000000000000,end,epoch,0,0,,,,,,,,socket,\n"
+                                                          "20,end,epoch,0,0,,,,,,,,socket,\n"
+                                                          "40,begin,epoch,1,0,,,,,,,,socket,\n"
+                                                          "30,end,epoch,1,0,,,,,,,,socket,\n"),
+        1000, warnings);
+    ASSERT_THAT(marks.regions, SizeIs(1));
+    EXPECT_EQ(marks.regions[0].end_ns, 20);
+    EXPECT_EQ(marks.rows, 5U);
+    ASSERT_THAT(warnings, SizeIs(2));
+    EXPECT_THAT(warnings[0].text, HasSubstr("1 line skipped that is no mark"));
+    EXPECT_EQ(warnings[1].text, "region epoch 1 ends before it begins: left out");
 }
 
 TEST(ReadJson, TakesDamageAsMissingAndSaysSo) {

@@ -146,6 +146,13 @@ Ranks ranks_from(const Environment& environment) {
     } else if (take({"PMI_RANK", "PMIX_RANK"}, {"PMI_SIZE"})) {
         read_mpirun(environment, ranks);
     }
+    if (ranks.launcher == Launcher::none && number(environment, "WORLD_SIZE").value_or(1) > 1) {
+        throw bad_input(
+            "WORLD_SIZE says {} ranks, but neither torchrun, mpirun nor srun started this one: start it "
+            "through "
+            "one of them, or unset WORLD_SIZE",
+            *environment("WORLD_SIZE"));
+    }
     if (ranks.size < 1 || ranks.rank >= ranks.size) {
         throw bad_input("the launcher's variables say rank {} of {} ranks", ranks.rank, ranks.size);
     }

@@ -39,6 +39,11 @@ constexpr std::array fields{
     Field{"energy_kwh", Kind::result, "energy_j", joules_per_kwh},
 };
 constexpr std::array<std::string_view, 3> text_fields{"workload", "hardware", "series"};
+/// Things that are counted.
+constexpr std::array<std::string_view, 7> whole_fields{
+    "gpus", "gpus_per_node", "local_batch", "global_batch", "samples", "epochs", "repeat"};
+/// GPU hours that differ more from GPUs x wall time are told.
+constexpr double tolerated_hours = 0.05;
 
 std::string trimmed(std::string text) {
     const std::size_t first = text.find_first_not_of(" \t");
@@ -98,8 +103,14 @@ void put(const Field& field, const std::string& text, nlohmann::json& factors, n
          const std::string& where) {
     const auto value = csv::number(text);
     const bool is_text = std::ranges::find(text_fields, field.name) != text_fields.end();
-    if (!is_text && (!value || !std::isfinite(*value) || *value < 0)) {
-        throw bad_input("{}: {} is '{}', which is no number from 0 up", where, field.name, text);
+    if (std::ranges::find(whole_fields, field.name) != whole_fields.end()) {
+        const double least = field.kind == Kind::repeat ? 0 : 1;
+        if (!value || *value < least || *value != std::floor(*value) || !std::isfinite(*value)) {
+            throw bad_input("{}: {} is '{}', which is no whole number from {} up", where, field.name, text,
+                            least);
+        }
+    } else if (!is_text && (!value || !std::isfinite(*value) || *value <= 0)) {
+        throw bad_input("{}: {} is '{}', which is no number above 0", where, field.name, text);
     }
     if (field.kind == Kind::result) {
         if (metrics.contains(std::string(field.key))) {
@@ -109,6 +120,20 @@ void put(const Field& field, const std::string& text, nlohmann::json& factors, n
     } else if (field.kind == Kind::factor) {
         factors[std::string(field.key)] = is_text ? nlohmann::json(text) : factor_value(text);
     }
+}
+
+/// What is odd about the GPU hours of a row; "" when nothing is.
+std::string inconsistent_hours(const nlohmann::json& factors, const nlohmann::json& metrics) {
+    if (!factors.contains("gpus") || !metrics.contains("wall_time_s") || !metrics.contains("gpu_hours")) {
+        return "";
+    }
+    const double product = factors["gpus"].get<double>() * metrics["wall_time_s"].get<double>() / 3600;
+    const double told = metrics["gpu_hours"];
+    return std::abs(told / product - 1) <= tolerated_hours
+               ? ""
+               : fmt::format(
+                     "gpu_hours is {:.4g}, gpus x wall_time_s is {:.4g} hours; gpu_hours is what counts",
+                     told, product);
 }
 
 }  // namespace
@@ -156,6 +181,9 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
             continue;
         }
         const std::string where = fmt::format("{} line {}", file.string(), lines.line_number());
+        if (std::ranges::count(line, '"') % 2 != 0) {
+            throw bad_input("{} has a quote that is never closed", where);
+        }
         csv::split(line, cells, separator);
         if (cells.size() != header.size()) {
             throw bad_input("{} has {} cells, its header has {}", where, cells.size(), header.size());
@@ -173,6 +201,9 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
         if (metrics.empty()) {
             imported.notes.push_back(fmt::format("{} has no result and was passed over", where));
             continue;
+        }
+        if (const std::string doubt = inconsistent_hours(factors, metrics); !doubt.empty()) {
+            imported.notes.push_back(fmt::format("{}: {}", where, doubt));
         }
         RunFolder folder;
         folder.run = fmt::format("{}-{:04}", stem, folders.size() + 1);
