@@ -17,6 +17,10 @@ void append(Words& words, std::span<const std::string> more) {
 
 Words mpirun(const Job& job) {
     Words words{"mpirun", "-n", std::to_string(job.ranks)};
+    if (std::ranges::find(job.arguments, "--bind-to") == job.arguments.end()) {
+        // OpenMPI would tie one or two ranks to a core each, and their threads with them.
+        append(words, Words{"--bind-to", "none"});
+    }
     if (job.root) {
         words.emplace_back("--allow-run-as-root");
     }

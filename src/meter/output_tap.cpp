@@ -102,30 +102,33 @@ void OutputTap::loop() {
         if ((waits[1].revents & POLLIN) != 0) {
             break;
         }
-        if (!pass_some()) {
+        if (pass_some() == Passed::closed) {
             // The command closed its output, or nobody reads ours: it is told as it would be without us.
             our_side_.reset();
             return;
         }
     }
+    // What the command left in the pipe; a descendant that goes on writing is not waited for.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    pollfd more{our_side_.get(), POLLIN, 0};
-    while (poll(&more, 1, 0) > 0 && pass_some() && std::chrono::steady_clock::now() < until) {
+    while (pass_some() == Passed::some && std::chrono::steady_clock::now() < until) {
     }
 }
 
-bool OutputTap::pass_some() {
+OutputTap::Passed OutputTap::pass_some() {
     std::array<char, 16 << 10> block;
     const ssize_t got = read(our_side_.get(), block.data(), block.size());
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return true;
+    if (got < 0 && errno == EINTR) {
+        return Passed::some;
+    }
+    if (got < 0 && errno == EAGAIN) {
+        return Passed::nothing;
     }
     if (got <= 0) {  // a pseudo-terminal says EIO at its end
-        return false;
+        return Passed::closed;
     }
     const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
     if (!write_all(STDOUT_FILENO, bytes)) {
-        return false;
+        return Passed::closed;
     }
     std::vector<Message> messages;
     cutter_.feed(bytes, [&](std::string_view line) {
@@ -134,7 +137,7 @@ bool OutputTap::pass_some() {
         }
     });
     tell(messages);
-    return true;
+    return Passed::some;
 }
 
 void OutputTap::tell(std::vector<Message>& messages) {

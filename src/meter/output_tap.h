@@ -36,7 +36,8 @@ class OutputTap {
 
   private:
     void loop();
-    bool pass_some();
+    enum class Passed { some, nothing, closed };
+    Passed pass_some();
     void tell(std::vector<Message>& messages);
 
     std::vector<std::unique_ptr<LogReader>> readers_;

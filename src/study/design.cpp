@@ -237,7 +237,7 @@ PlannedRun make_run(const Study& study, const Series& series, const Workload& wo
     }
     run.gpus = static_cast<int>(run.factors.number("gpus").value_or(1));
     run.skipped = complete_batch(run.factors, workload, run.gpus);
-    if (run.skipped.empty()) {
+    if (run.skipped.empty() && !workload.on_cpu()) {
         run.skipped = outside_limits(run.factors, run.gpus, limits);
     }
     if (run.skipped.empty()) {

@@ -35,6 +35,15 @@ double seconds_since(SteadyClock::time_point start) {
 }
 
 /// The last sentence joulemark wrote into a log, without its prefix.
+/// "0,1,2" of 3.
+std::string numbers_below(int count) {
+    std::string list;
+    for (int number = 0; number < count; ++number) {
+        list += fmt::format("{}{}", number == 0 ? "" : ",", number);
+    }
+    return list;
+}
+
 std::string last_complaint(const fs::path& log) {
     constexpr std::string_view prefix = "joulemark: ";
     std::istringstream lines(files::read(log).value_or(""));
@@ -285,6 +294,8 @@ Runner::Ending Runner::execute(const PlannedRun& run, const fs::path& log) {
             return ending;
         }
         meter.environment["JOULEMARK_SIM"] = state;
+        // What restricts the real GPUs says nothing about these.
+        meter.environment["CUDA_VISIBLE_DEVICES"] = numbers_below(run.gpus);
         meter.environment["JOULEMARK_NVML"] = launch::simulated_nvml()->string();
     }
     launch::Process process(meter, log, gate_);

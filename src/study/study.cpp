@@ -37,6 +37,12 @@ void Configuration::set(const std::string& factor, Level level) {
     }
 }
 
+bool Workload::on_cpu() const {
+    const auto device = std::ranges::find(arguments, "--device");
+    return !model.empty() && device != arguments.end() && std::next(device) != arguments.end() &&
+           *std::next(device) == "cpu";
+}
+
 nlohmann::json Configuration::json() const {
     auto object = nlohmann::json::object();
     for (const auto& [factor, level] : levels_) {

@@ -79,6 +79,8 @@ struct Workload {
     std::optional<Expectation> expect;
 
     bool simulated() const { return model == "simulated"; }
+    /// Its ranks use CPUs, whatever GPUs there are.
+    bool on_cpu() const;
 };
 
 enum class Design { one_factor, full_factorial };

@@ -442,6 +442,11 @@ Study read(const YAML::Node& root, const std::filesystem::path& file) {
             if (!entry.value.IsScalar()) {
                 throw map.error(entry.value, "'{}' in 'env' must be a single value", entry.key);
             }
+            const bool is_name = !entry.key.empty() && std::isdigit(static_cast<unsigned char>(entry.key[0])) == 0 &&
+                                 std::ranges::all_of(entry.key, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+            if (!is_name) {
+                throw map.error(entry.key_node, "'{}' in 'env' cannot be the name of a variable", entry.key);
+            }
             study.environment[entry.key] = entry.value.Scalar();
         }
     }
@@ -477,7 +482,15 @@ Study read(const YAML::Node& root, const std::filesystem::path& file) {
 Study parse_study(const std::string& text, const std::filesystem::path& file) {
     YAML::Node root;
     try {
-        root = YAML::Load(text);
+        nlohmann::json(text).dump();  // the only test of UTF-8 at hand
+        const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+        if (documents.size() > 1) {
+            throw bad_input("{}: a study file is one YAML document, and there are {}", file.string(),
+                            documents.size());
+        }
+        root = documents.empty() ? YAML::Node() : documents.front();
+    } catch (const nlohmann::json::exception&) {
+        throw bad_input("{}: it is not UTF-8", file.string());
     } catch (const YAML::ParserException& error) {
         throw bad_input("{}:{}:{}: this is no valid YAML: {}", file.string(), error.mark.line + 1,
                         error.mark.column + 1, error.msg);

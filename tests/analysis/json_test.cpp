@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 json schema() {
-    std::ifstream file(JOULEMARK_DOCS "/analyze.schema.json");
+    std::ifstream file("docs/analyze.schema.json");
     return json::parse(file);
 }
 

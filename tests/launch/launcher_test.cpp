@@ -27,7 +27,7 @@ TEST(Launcher, LocalIsTheCommandUnderTheMeter) {
 
 TEST(Launcher, MpirunIsInsideTheMeterAndToldWhatItWouldRefuse) {
     EXPECT_EQ(line(Launcher::mpirun, {.ranks = 2, .slots = 2}),
-              "joulemark run -o out -- mpirun -n 2 train --x");
+              "joulemark run -o out -- mpirun -n 2 --bind-to none train --x");
     EXPECT_EQ(
         line(Launcher::mpirun, {.ranks = 3, .slots = 2, .root = true, .arguments = {"--bind-to", "none"}}),
         "joulemark run -o out -- mpirun -n 3 --allow-run-as-root --oversubscribe --bind-to none train --x");

@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "counting_new.h"
 #include "fakes.h"
 #include "meter/sampler.h"
-
-namespace {
-thread_local std::uint64_t allocations = 0;
-}
-
-// NOLINTBEGIN: the whole program's
-void* operator new(std::size_t size) {
-    ++allocations;
-    if (void* memory = std::malloc(size)) {
-        return memory;
-    }
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-// NOLINTEND
 
 namespace joulemark::meter {
 namespace {

@@ -2,40 +2,19 @@
 //
 // Source::read runs in the sampling loop: it must not allocate. A binary of its own, since it replaces
 // operator new.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
+#include "counting_new.h"
 #include "sensors/fake_nvml.h"
 #include "sensors/fixture.h"
 #include "sensors/nvml_backend.h"
 
-namespace {
-std::atomic<long> allocations{0};
-}  // namespace
-
-void* operator new(std::size_t size) {
-    ++allocations;
-    if (void* memory = std::malloc(size)) {
-        return memory;
-    }
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-
 namespace joulemark::sensors {
 namespace {
 
-long allocations_of(Source& source) {
+std::uint64_t allocations_of(Source& source) {
     std::vector<double> values(source.info().metrics.size());
-    const long before = allocations;
+    const std::uint64_t before = allocations;
     for (int i = 0; i < 100; ++i) {
         source.read(values);
     }
@@ -45,14 +24,14 @@ long allocations_of(Source& source) {
 void expect_none(const Machine& machine) {
     ASSERT_FALSE(machine.sources.empty());
     for (const auto& source : machine.sources) {
-        EXPECT_EQ(allocations_of(*source), 0) << source->info().name << " " << source->info().device;
+        EXPECT_EQ(allocations_of(*source), 0U) << source->info().name << " " << source->info().device;
     }
 }
 
 TEST(Allocation, is_counted) {
-    const long before = allocations;
+    const std::uint64_t before = allocations;
     ::operator delete(::operator new(1));  // called by name, so that the compiler may not leave it out
-    EXPECT_EQ(allocations - before, 1);
+    EXPECT_EQ(allocations - before, 1U);
 }
 
 TEST(Allocation, none_in_any_read_below_a_tree) {

@@ -13,12 +13,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+constexpr const char* fake_library = JOULEMARK_BINARY_DIR "/tests/libfake_rocm_smi.so";
+
 /// The look-alike in place of AMD's library, reset to its defaults.
 class Rocm : public testing::Test {
   protected:
     void SetUp() override {
-        setenv("JOULEMARK_ROCM_SMI", FAKE_ROCM_SMI, 1);
-        handle_ = dlopen(FAKE_ROCM_SMI, RTLD_NOW);
+        setenv("JOULEMARK_ROCM_SMI", fake_library, 1);
+        handle_ = dlopen(fake_library, RTLD_NOW);
         ASSERT_NE(handle_, nullptr) << dlerror();
         fake_ = static_cast<FakeRocm*>(dlsym(handle_, "fake_rocm"));
         ASSERT_NE(fake_, nullptr);

@@ -99,7 +99,7 @@ TEST(DryRun, BudgetsNeedAUnit) {
 class Shipped : public testing::TestWithParam<std::string> {};
 
 TEST_P(Shipped, StudiesAreValidAndListTheirGpuHours) {
-    const Study study = read_study(std::string(JOULEMARK_STUDIES) + "/" + GetParam());
+    const Study study = read_study(std::string("studies/") + GetParam());
     for (const PlannedRun& run : plan(study, {})) {
         EXPECT_EQ(run.skipped, "") << run.id;
         EXPECT_TRUE(expect(run).gpu_hours) << run.id;
