@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
 #include <optional>
+#include <queue>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <sqlite3.h>
@@ -109,6 +112,30 @@ std::map<HostKey, std::string> stored_fingerprints(const Database& database) {
     return stored;
 }
 
+/// Digests of hosts in order, read ahead on as many threads as there are cores: reading is most of a merge.
+class ReadAhead {
+  public:
+    explicit ReadAhead(const std::vector<const HostFolder*>& folders) : folders_(folders) {}
+
+    HostDigest next() {
+        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+        while (waiting_.size() < most && started_ < folders_.size()) {
+            const HostFolder& folder = *folders_[started_++];
+            waiting_.push(std::async(std::launch::async, [&folder] {
+                return digest_host(folder.path, folder.run, folder.host);
+            }));
+        }
+        HostDigest digest = waiting_.front().get();
+        waiting_.pop();
+        return digest;
+    }
+
+  private:
+    const std::vector<const HostFolder*>& folders_;
+    std::size_t started_ = 0;
+    std::queue<std::future<HostDigest>> waiting_;
+};
+
 /// Brings `merged.database` up to date. Takes no lock when nothing has changed.
 void update(Merged& merged, const std::vector<HostFolder>& folders, const MergeOptions& options) {
     prepare_schema(merged.database);
@@ -136,15 +163,16 @@ void update(Merged& merged, const std::vector<HostFolder>& folders, const MergeO
         transaction.commit();
         merged.hosts_removed = vanished.size();
     }
+    ReadAhead digests(changed);
     for (std::size_t next = 0; next < changed.size();) {
         Transaction transaction(merged.database);
         const auto end_of_turn = std::chrono::steady_clock::now() + turn;
         std::set<std::string> touched;
         while (next < changed.size() && std::chrono::steady_clock::now() < end_of_turn) {
             const HostFolder& folder = *changed[next++];
+            const HostDigest digest = digests.next();
             if (writer.fingerprint(folder.run, folder.host) != folder.fingerprint) {
-                writer.write(folder.run, digest_host(folder.path, folder.run, folder.host),
-                             folder.fingerprint);
+                writer.write(folder.run, digest, folder.fingerprint);
                 touched.insert(folder.run);
                 ++merged.hosts_read;
             }
