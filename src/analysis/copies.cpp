@@ -16,8 +16,10 @@ std::string origin_of(const store::HostRecord& host) {
     if (run.empty() || !start.is_number_integer()) {
         return "";
     }
-    return fmt::format("{}\n{}\n{}\n{}", run, text(host.run_json, "host"), text(host.run_json, "boot_id"),
-                       start.get<std::int64_t>());
+    // Simulated clocks all start at the same instant: there only the whole record tells runs apart.
+    return fmt::format("{}\n{}\n{}\n{}\n{}", run, text(host.run_json, "host"), text(host.run_json, "boot_id"),
+                       start.get<std::int64_t>(),
+                       child(host.run_json, "simulated") == true ? host.run_json.dump() : "");
 }
 
 std::optional<store::RunRecord> without_copied_hosts(const store::RunRecord& record) {

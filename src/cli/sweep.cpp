@@ -17,6 +17,7 @@
 #include "store/summary.h"
 #include "study/dry_run.h"
 #include "study/plan_file.h"
+#include "study/rehearsal.h"
 #include "study/runner.h"
 
 namespace joulemark::cli {
@@ -26,6 +27,7 @@ struct Options {
     std::string study;
     std::string directory;
     std::string budget;
+    std::string simulate, truth;
     bool dry_run = false;
     bool json = false;
     bool quiet = false;
@@ -39,6 +41,17 @@ std::vector<const sensors::Device*> gpus_of(const sensors::Machine& machine) {
         }
     }
     return gpus;
+}
+
+nlohmann::json truth_of(const std::string& text) {
+    if (text.empty()) {
+        return nlohmann::json::object();
+    }
+    auto truth = nlohmann::json::parse(text, nullptr, false);
+    if (!truth.is_object()) {
+        throw bad_input("--truth must be a JSON object such as '{{\"gpu_exponent\": 0.9}}', not '{}'", text);
+    }
+    return truth;
 }
 
 /// What every one of the GPUs can do: the narrowest of their ranges.
@@ -133,6 +146,13 @@ int sweep_command(const Arguments& arguments) {
            "--budget", options.budget,
            "stop before the run with which all runs of the directory would have used more, such as 40kWh")
         ->type_name("ENERGY");
+    app.add_option("--simulate", options.simulate,
+                   "rehearse: simulated training on simulated GPUs of this kind in place of every workload")
+        ->type_name("GPU")
+        ->check(CLI::IsMember({"V100", "A100", "H100", "H200"}));
+    app.add_option("--truth", options.truth,
+                   "with --simulate: what the simulated work obeys, a JSON object (docs/simulation.md)")
+        ->type_name("JSON");
     app.add_flag("-q,--quiet", options.quiet, "only what went wrong");
     app.footer(
         "Example: joulemark sweep studies/quick.yaml -o results\n"
@@ -156,7 +176,12 @@ int sweep_command(const Arguments& arguments) {
                             options.budget);
         }
     }
-    const study::Study study = study::read_study(options.study);
+    study::Study study = study::read_study(options.study);
+    if (!options.simulate.empty()) {
+        study = study::rehearsal(std::move(study), options.simulate, truth_of(options.truth));
+    } else if (!options.truth.empty()) {
+        throw bad_input("--truth says what simulated work obeys: give --simulate too");
+    }
     if (options.directory.empty()) {
         sweep.directory = std::filesystem::path("joulemark-results") / study.name;
     }

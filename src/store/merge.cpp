@@ -121,9 +121,8 @@ class ReadAhead {
         const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
         while (waiting_.size() < most && started_ < folders_.size()) {
             const HostFolder& folder = *folders_[started_++];
-            waiting_.push(std::async(std::launch::async, [&folder] {
-                return digest_host(folder.path, folder.run, folder.host);
-            }));
+            waiting_.push(std::async(
+                std::launch::async, [&folder] { return digest_host(folder.path, folder.run, folder.host); }));
         }
         HostDigest digest = waiting_.front().get();
         waiting_.pop();

@@ -188,7 +188,9 @@ std::vector<std::string> model_command(const Study& study, const PlannedRun& run
     }
     if (workload.simulated()) {
         option("--workload", "{workload}");
-        option("--truth", study.simulation->truth.dump());
+        nlohmann::json truth = workload.truth;
+        truth.update(study.simulation->truth);
+        option("--truth", truth.dump());
         option("--seed", std::to_string(simulation_seed(*study.simulation, run.id)));
     } else {
         option("--seed", "{seed}");

@@ -77,6 +77,7 @@ struct Workload {
     std::optional<double> samples_per_gpu;  ///< weak scaling: the data set grows with the GPUs
     std::optional<std::int64_t> local_batch, global_batch;  ///< where no factor sets it
     std::optional<Expectation> expect;
+    nlohmann::json truth = nlohmann::json::object();  ///< of simulated work, where the simulation says nothing
 
     bool simulated() const { return model == "simulated"; }
     /// Its ranks use CPUs, whatever GPUs there are.
