@@ -53,6 +53,16 @@ struct RegionMetrics {
         method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
 };
 
+/// Repeats of a short region on one device, pooled; docs/methods.md, "Energy of short regions".
+struct AttributedKind {
+    std::string host, device, name;
+    std::int64_t regions = 0;
+    double mean_duration_s = 0, mean_energy_j = 0, mean_bound_j = 0;
+    Value idle_power_w;
+    double refresh_s = 0, lag_s = 0, window_s = 0;
+    bool calibrated = false;
+};
+
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
 /// window, which gpu_hours counts too.
 struct RunMetrics {
@@ -84,6 +94,7 @@ struct RunMetrics {
     nlohmann::json provenance = nlohmann::json::object();
     std::vector<Coverage> coverage;
     std::vector<RegionMetrics> regions;
+    std::vector<AttributedKind> attributed;
     std::vector<Warning> warnings;  ///< about this run
 
     std::vector<std::string> origins;  ///< what identifies the recording of each host (analysis/copies.h)

@@ -76,7 +76,7 @@ void add_source(std::map<std::string, Component>& components, const store::HostR
         period != source.end() && period->is_number() && *period > 0) {
         keep_least(known.requested_hz, 1 / period->get<double>());
     }
-    keep_least(known.achieved_hz, achieved_hz(host, name));
+    keep_least(known.achieved_hz, achieved_hz(host, name + '.' + device->first));
 }
 
 json array(const std::set<std::string>& values) {
