@@ -52,6 +52,10 @@ json run_json(const RunMetrics& run) {
     for (const MetricField& field : metric_fields()) {
         entry[std::string(field.name)] = maybe(run.*field.value);
     }
+    const Baseline& baseline = run.baseline;
+    entry["idle_power_w"] = {{"before", maybe(baseline.idle_before_w)}, {"after", maybe(baseline.idle_after_w)}};
+    entry["thermal"] = {{"change_k", maybe(baseline.temperature_change_k)},
+                        {"steady", baseline.steady ? json(*baseline.steady) : json(nullptr)}};
     entry["quality"] = run.quality ? json{{"name", run.quality->name},
                                           {"value", finite(run.quality->value)},
                                           {"direction", run.quality->direction}}

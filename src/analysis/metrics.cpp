@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/baseline.h"
 #include "analysis/copies.h"
 #include "analysis/factors.h"
 #include "analysis/json_access.h"
@@ -324,6 +325,7 @@ class Builder {
             metrics_.training_speed_s = ratio(metrics_.wall_time_s, count);
         }
         const double warmup = number(metrics_.factors, "warmup_epochs").value_or(0);
+        metrics_.baseline = baseline(record_, static_cast<std::int64_t>(warmup));
         if (warmup == 0) {
             warn_of_slow_start(epochs);
         }

@@ -63,6 +63,14 @@ struct AttributedKind {
     bool calibrated = false;
 };
 
+/// What surrounds a run and is never subtracted from it.
+struct Baseline {
+    Value idle_before_w, idle_after_w;  ///< all GPUs together, over joulemark.idle_before and idle_after
+    Value temperature_change_k;         ///< over the timed epochs, of the GPU that changed most
+    std::optional<bool> steady;         ///< it changed by steady_within_k at most; absent: fewer than three epochs
+};
+inline constexpr double steady_within_k = 3;
+
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
 /// window, which gpu_hours counts too.
 struct RunMetrics {
@@ -95,6 +103,7 @@ struct RunMetrics {
     std::vector<Coverage> coverage;
     std::vector<RegionMetrics> regions;
     std::vector<AttributedKind> attributed;
+    Baseline baseline;
     std::vector<Warning> warnings;  ///< about this run
 
     std::vector<std::string> origins;  ///< what identifies the recording of each host (analysis/copies.h)

@@ -269,6 +269,17 @@ const json& json_array(const json& object, const char* key) {
     return found != object.end() && found->is_array() ? *found : none;
 }
 
+std::optional<double> achieved_hz(const json& end_json, const json& source) {
+    const auto meter = end_json.find("meter");
+    if (meter == end_json.end() || !meter->is_object() || !meter->contains("achieved_hz")) {
+        return std::nullopt;
+    }
+    const json& rates = meter->at("achieved_hz");
+    const std::string name = json_text(source, "source");
+    const auto of_device = json_number(rates, (name + '.' + json_text(source, "device")).c_str());
+    return of_device ? of_device : json_number(rates, name.c_str());
+}
+
 HostDigest digest_host(const std::filesystem::path& folder, const std::string& run, const std::string& host) {
     HostDigest digest;
     HostRecord& record = digest.record;
