@@ -69,9 +69,17 @@ void run(const Line& line) {
             if (line.gap_s > 0) {
                 work(state.profile().idle_power_w, line.gap_s * factor(random));
             }
-            marks.send({{"event", "begin"}, {"name", burst.name}, {"index", repeat}, {"rank", 0}, {"t", job.now_ns()}});
+            marks.send({{"event", "begin"},
+                        {"name", burst.name},
+                        {"index", repeat},
+                        {"rank", 0},
+                        {"t", job.now_ns()}});
             work(burst.power_w, burst.seconds * factor(random));
-            marks.send({{"event", "end"}, {"name", burst.name}, {"index", repeat}, {"rank", 0}, {"t", job.now_ns()}});
+            marks.send({{"event", "end"},
+                        {"name", burst.name},
+                        {"index", repeat},
+                        {"rank", 0},
+                        {"t", job.now_ns()}});
         }
     }
     work(state.profile().idle_power_w, 1);
@@ -81,13 +89,17 @@ void run(const Line& line) {
 
 void add_bursts(CLI::App& app) {
     auto line = std::make_shared<Line>();
-    CLI::App* command = app.add_subcommand("bursts", "Bursts of load on one simulated GPU, each marked as a region");
-    command->add_option("--burst", line->bursts, "NAME=WATTS:SECONDS; one after the other where repeated")->required();
+    CLI::App* command =
+        app.add_subcommand("bursts", "Bursts of load on one simulated GPU, each marked as a region");
+    command->add_option("--burst", line->bursts, "NAME=WATTS:SECONDS; one after the other where repeated")
+        ->required();
     command->add_option("--repeats", line->repeats, "Of all of them")->capture_default_str();
     command->add_option("--gap-s", line->gap_s, "Idle time before each")->capture_default_str();
-    command->add_option("--vary", line->vary, "Every duration by up to this share, at random")->capture_default_str();
+    command->add_option("--vary", line->vary, "Every duration by up to this share, at random")
+        ->capture_default_str();
     command->add_option("--gpu", line->gpu, "Index among the visible GPUs")->capture_default_str();
-    command->footer("Example: JOULEMARK_SIM=gpus.sim joulemark-sim bursts --burst on=400:0.3 --gap-s 0.7 --repeats 50");
+    command->footer(
+        "Example: JOULEMARK_SIM=gpus.sim joulemark-sim bursts --burst on=400:0.3 --gap-s 0.7 --repeats 50");
     command->callback([line] { run(*line); });
 }
 

@@ -27,7 +27,8 @@ using nlohmann::json;
 class Scratch {
   public:
     Scratch() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "joulemark-calibrate-XXXXXX").string();
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "joulemark-calibrate-XXXXXX").string();
         if (mkdtemp(pattern.data()) == nullptr) {
             throw environment_error("cannot make a folder in {}: free space there, or set TMPDIR",
                                     std::filesystem::temp_directory_path().string());
@@ -53,7 +54,8 @@ std::vector<std::string> command_or_default(const std::vector<std::string>& comm
     const char* simulated = std::getenv("JOULEMARK_SIM");
     const auto simulator = launch::find_program("joulemark-sim");
     if (simulated != nullptr && simulator) {
-        return {simulator->string(), "bursts", "--burst", "square=400:0.45", "--gap-s", "0.55", "--repeats", "60"};
+        return {simulator->string(), "bursts", "--burst",   "square=400:0.45",
+                "--gap-s",           "0.55",   "--repeats", "60"};
     }
     throw bad_input(
         "doctor --calibrate needs a load that comes in bursts and marks each as a region: joulemark doctor "
@@ -62,7 +64,8 @@ std::vector<std::string> command_or_default(const std::vector<std::string>& comm
 
 /// The host's folder of the one run there.
 std::filesystem::path host_folder(const std::filesystem::path& results) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(results / run_format::runs_folder)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(results / run_format::runs_folder)) {
         if (entry.path().filename() == run_format::run_file) {
             return entry.path().parent_path();
         }
@@ -92,11 +95,13 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
     options.calibrated = false;
     options.quiet = true;
     if (const int status = meter::run(options); status != 0) {
-        throw environment_error("the load for the calibration ended with status {}: run it alone to see why", status);
+        throw environment_error("the load for the calibration ended with status {}: run it alone to see why",
+                                status);
     }
     const auto folder = host_folder(scratch.path());
     const store::HostRecord host =
-        store::digest_host(folder, folder.parent_path().filename().string(), folder.filename().string()).record;
+        store::digest_host(folder, folder.parent_path().filename().string(), folder.filename().string())
+            .record;
 
     json found = json::array();
     report::Table table({"device", "refresh ms", "lag ms", "window ms", "bursts", "kept for"});
@@ -106,10 +111,11 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
             continue;  // all kinds of a device share one fit
         }
         const std::string uuid = uuid_of(host.run_json, fit.device);
-        const json calibration{{"refresh_s", fit.refresh_s},
-                               {"lag_s", fit.lag_s},
-                               {"window_s", fit.window_s},
-                               {"measured_at", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
+        const json calibration{
+            {"refresh_s", fit.refresh_s},
+            {"lag_s", fit.lag_s},
+            {"window_s", fit.window_s},
+            {"measured_at", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}};
         if (!uuid.empty()) {
             meter::save_calibration(uuid, calibration);
         }
@@ -117,9 +123,9 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
         row["device"] = fit.device;
         row["uuid"] = uuid;
         found.push_back(row);
-        table.add({fit.device, fmt::format("{:.2f}", 1e3 * fit.refresh_s), fmt::format("{:.2f}", 1e3 * fit.lag_s),
-                   fmt::format("{:.2f}", 1e3 * fit.window_s), fmt::format("{}", fit.regions),
-                   uuid.empty() ? "nothing: it has no UUID" : uuid});
+        table.add({fit.device, fmt::format("{:.2f}", 1e3 * fit.refresh_s),
+                   fmt::format("{:.2f}", 1e3 * fit.lag_s), fmt::format("{:.2f}", 1e3 * fit.window_s),
+                   fmt::format("{}", fit.regions), uuid.empty() ? "nothing: it has no UUID" : uuid});
     }
     if (found.empty()) {
         std::string reasons;
@@ -128,12 +134,14 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
                 reasons += "; " + warning.text;
             }
         }
-        throw environment_error("no counter could be calibrated: the load must mark at least ten bursts of 0.2 to 2 s "
-                                "as regions, on a device with an energy counter{}",
-                                reasons);
+        throw environment_error(
+            "no counter could be calibrated: the load must mark at least ten bursts of 0.2 to 2 s "
+            "as regions, on a device with an energy counter{}",
+            reasons);
     }
     if (as_json) {
-        fmt::print("{}\n", json{{"calibrations", found}, {"file", meter::calibration_path().string()}}.dump(2));
+        fmt::print("{}\n",
+                   json{{"calibrations", found}, {"file", meter::calibration_path().string()}}.dump(2));
     } else {
         fmt::print("{}Kept in {}\n", table.text(), meter::calibration_path().string());
     }

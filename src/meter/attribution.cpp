@@ -52,7 +52,11 @@ class ErrorModel {
   public:
     ErrorModel(const Timeline& timeline, std::span<const Increment> increments, const Fit& fit,
                const VectorXd& energy)
-        : timeline_(timeline), increments_(increments), fit_(fit), energy_(energy), parts_(timeline.segments.size()) {
+        : timeline_(timeline),
+          increments_(increments),
+          fit_(fit),
+          energy_(energy),
+          parts_(timeline.segments.size()) {
         for (const Exposure& exposure : fit.seen.exposures) {
             parts_[static_cast<std::size_t>(exposure.segment)].push_back(exposure);
         }
@@ -62,8 +66,8 @@ class ErrorModel {
         find_noise();
     }
 
-    /// Standard error of the energy of all regions of a kind: what either noise does to it, through the shares
-    /// of the increments and through the fitted powers, lag and window.
+    /// Standard error of the energy of all regions of a kind: what either noise does to it, through the
+    /// shares of the increments and through the fitted powers, lag and window.
     double standard_error(int kind) const {
         const Eigen::MatrixXd& design = fit_.seen.design;
         const VectorXd share = shares(timeline_, design, fit_.power_w, kind);
@@ -72,13 +76,15 @@ class ErrorModel {
         VectorXd gradient(all_.cols());  // of the kind's energy
         for (Index activity = 0; activity < activities; ++activity) {
             const double inside = timeline_.contains(static_cast<int>(activity), kind) ? 1 : 0;
-            gradient(activity) = ((inside - share.array()) * design.col(activity).array() * ratio.array()).sum();
+            gradient(activity) =
+                ((inside - share.array()) * design.col(activity).array() * ratio.array()).sum();
         }
         for (std::size_t i = 0; i < fit_.fitted.size(); ++i) {
             const auto total = [&](double by) {
                 Optics moved = fit_.optics;
                 moved.*fit_.fitted[i] += by;
-                return shares(timeline_, view(timeline_, increments_, moved).design, fit_.power_w, kind).dot(energy_);
+                return shares(timeline_, view(timeline_, increments_, moved).design, fit_.power_w, kind)
+                    .dot(energy_);
             };
             gradient(activities + static_cast<Index>(i)) =
                 (total(optics_step) - total(-optics_step)) / (2 * optics_step);
@@ -88,8 +94,11 @@ class ErrorModel {
         for (Index k = 0; k < influence.size(); ++k) {
             const double next = continues(k) ? influence(k + 1) : 0;
             const double before = k > 0 && continues(k - 1) ? 0 : influence(k);  // else counted with k - 1
-            variance += noise_.instant_s2 * (std::pow(power_at(increments_[static_cast<std::size_t>(k)].to_s) * (influence(k) - next), 2) +
-                                             std::pow(power_at(increments_[static_cast<std::size_t>(k)].from_s) * before, 2));
+            variance +=
+                noise_.instant_s2 *
+                (std::pow(power_at(increments_[static_cast<std::size_t>(k)].to_s) * (influence(k) - next),
+                          2) +
+                 std::pow(power_at(increments_[static_cast<std::size_t>(k)].from_s) * before, 2));
         }
         for (std::size_t segment = 0; segment < parts_.size(); ++segment) {
             const int activity = timeline_.segments[segment].activity;
@@ -115,7 +124,8 @@ class ErrorModel {
 
     /// The power that the sensor sees at an instant.
     double power_at(double time_s) const {
-        const double seen_s = time_s * (1 + fit_.optics.stretch) - fit_.optics.lag_s - fit_.optics.window_s / 2;
+        const double seen_s =
+            time_s * (1 + fit_.optics.stretch) - fit_.optics.lag_s - fit_.optics.window_s / 2;
         const auto after = std::ranges::upper_bound(timeline_.segments, seen_s, {}, &Segment::start_s);
         return fit_.power_w((after == timeline_.segments.begin() ? after : std::prev(after))->activity);
     }
@@ -130,8 +140,10 @@ class ErrorModel {
             for (std::size_t i = 0; i < parts_[segment].size(); ++i) {
                 const Exposure& part = parts_[segment][i];
                 own_power(part.increment) += std::pow(power * part.seconds, 2);
-                if (i + 1 < parts_[segment].size() && parts_[segment][i + 1].increment == part.increment + 1) {
-                    shared_power(part.increment) += power * power * part.seconds * parts_[segment][i + 1].seconds;
+                if (i + 1 < parts_[segment].size() &&
+                    parts_[segment][i + 1].increment == part.increment + 1) {
+                    shared_power(part.increment) +=
+                        power * power * part.seconds * parts_[segment][i + 1].seconds;
                 }
             }
         }
@@ -177,7 +189,8 @@ double edge_bound(const Timeline& timeline, const Fit& fit, std::size_t region, 
     const auto power = [&](int segment) {
         return fit.power_w(timeline.segments[static_cast<std::size_t>(segment)].activity);
     };
-    return (std::abs(power(first) - power(first - 1)) + std::abs(power(last - 1) - power(last))) * refresh_s / 2;
+    return (std::abs(power(first) - power(first - 1)) + std::abs(power(last - 1) - power(last))) * refresh_s /
+           2;
 }
 
 }  // namespace
@@ -185,7 +198,8 @@ double edge_bound(const Timeline& timeline, const Fit& fit, std::size_t region, 
 Result<Attribution> attribute(std::span<const RegionSpan> regions, std::span<const Refresh> refreshes,
                               const SensorTiming& timing) {
     if (regions.empty() || refreshes.size() < 8) {
-        return Failure{"too few refreshes of the counter were seen", "meter for longer, or read the counter more often"};
+        return Failure{"too few refreshes of the counter were seen",
+                       "meter for longer, or read the counter more often"};
     }
     const Timeline timeline = cut(regions, refreshes.front().earliest_ns, refreshes.back().latest_ns);
     if (timeline.activities.size() > most_activities) {
@@ -196,8 +210,8 @@ Result<Attribution> attribute(std::span<const RegionSpan> regions, std::span<con
     const Increments seen = increments(refreshes, timeline.origin_ns, timing.refresh_s.value_or(0));
     const std::vector<Increment>& steps = seen.steps;
     if (steps.size() < 2 * timeline.activities.size() + 4) {
-        return Failure{fmt::format("{} increments of the counter are too few to tell {} activities apart", steps.size(),
-                                   timeline.activities.size()),
+        return Failure{fmt::format("{} increments of the counter are too few to tell {} activities apart",
+                                   steps.size(), timeline.activities.size()),
                        "repeat the regions"};
     }
     const Fit found = fit(timeline, seen, timing);
@@ -240,7 +254,8 @@ Result<Attribution> attribute(std::span<const RegionSpan> regions, std::span<con
     result.regions.resize(regions.size());
     for (std::size_t i = 0; i < regions.size(); ++i) {
         double seen_s = 0;
-        for (int segment = timeline.segments_of[i].first; segment < timeline.segments_of[i].second; ++segment) {
+        for (int segment = timeline.segments_of[i].first; segment < timeline.segments_of[i].second;
+             ++segment) {
             region_j[i] += segment_j[static_cast<std::size_t>(segment)];
             seen_s += segment_s[static_cast<std::size_t>(segment)];
         }

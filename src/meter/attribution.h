@@ -18,7 +18,8 @@ namespace joulemark::meter {
 /// A region longer than this many refreshes is measured well enough by the difference of its counter.
 inline constexpr double longest_attributed_refreshes = 50;
 
-/// A new value of an energy counter. The read at `earliest_ns` did not show it yet, the one at `latest_ns` did.
+/// A new value of an energy counter. The read at `earliest_ns` did not show it yet, the one at `latest_ns`
+/// did.
 struct Refresh {
     std::int64_t earliest_ns, latest_ns;
     double energy_j;
@@ -52,8 +53,8 @@ class RefreshLog {
     bool started_ = false, broken_ = true;
 };
 
-/// What is known of a sensor in time, by calibration; the rest is fitted. Its value at a refresh is the energy
-/// up to `lag_s` before, averaged over the last `window_s` before that.
+/// What is known of a sensor in time, by calibration; the rest is fitted. Its value at a refresh is the
+/// energy up to `lag_s` before, averaged over the last `window_s` before that.
 struct SensorTiming {
     std::optional<double> refresh_s, lag_s, window_s;
 };
@@ -81,7 +82,7 @@ struct Attribution {
     std::vector<std::optional<AttributedEnergy>> regions;  ///< as they were given; absent: not spanned
     std::vector<RegionKind> kinds;
     double refresh_s = 0, lag_s = 0, window_s = 0;
-    bool calibrated = false;            ///< lag and window were given, not fitted
+    bool calibrated = false;             ///< lag and window were given, not fitted
     std::optional<double> idle_power_w;  ///< outside all regions
 };
 

@@ -65,9 +65,11 @@ struct Grid {
     std::vector<double> at_s;
 };
 
-/// A line through the bounds `at` +- `slack`: refresh k at phase + period * k. Where one exists it sharpens the
-/// instants. Found by projecting to and fro between lines and bounds; nothing when it misses some of them.
-std::optional<Grid> grid_within(const std::vector<double>& at, const std::vector<double>& slack, double period_s) {
+/// A line through the bounds `at` +- `slack`: refresh k at phase + period * k. Where one exists it sharpens
+/// the instants. Found by projecting to and fro between lines and bounds; nothing when it misses some of
+/// them.
+std::optional<Grid> grid_within(const std::vector<double>& at, const std::vector<double>& slack,
+                                double period_s) {
     constexpr int rounds = 200;
     constexpr double tolerance_s = 2e-5;
     constexpr double tolerated_share = 0.01;
@@ -187,8 +189,9 @@ Timeline cut(std::span<const RegionSpan> regions, std::int64_t first_ns, std::in
     for (const RegionSpan& region : regions) {
         const auto at = [&](std::int64_t time_ns) {
             const double time_s = seconds(time_ns - first_ns);
-            return static_cast<int>(std::ranges::lower_bound(timeline.segments, time_s, {}, &Segment::start_s) -
-                                    timeline.segments.begin());
+            return static_cast<int>(
+                std::ranges::lower_bound(timeline.segments, time_s, {}, &Segment::start_s) -
+                timeline.segments.begin());
         };
         timeline.segments_of.emplace_back(at(region.start_ns), at(region.end_ns));
     }
@@ -262,7 +265,9 @@ Fit fit(const Timeline& timeline, const Increments& increments, const SensorTimi
     for (Eigen::Index k = 0; k < m; ++k) {
         energy(k) = steps[static_cast<std::size_t>(k)].energy_j;
     }
-    const auto solve = [&](const Optics& optics) { return project(view(timeline, steps, optics).design, energy); };
+    const auto solve = [&](const Optics& optics) {
+        return project(view(timeline, steps, optics).design, energy);
+    };
 
     Fit found;
     Optics& optics = found.optics;

@@ -22,10 +22,10 @@ struct Segment {
 struct Timeline {
     std::int64_t origin_ns = 0;
     std::vector<Segment> segments;
-    std::vector<std::vector<int>> activities;       ///< open kinds, in order; that without any is idleness
-    std::vector<std::pair<int, int>> segments_of;   ///< per region: first segment, and one past the last
-    std::vector<int> kind_of;                       ///< per region
-    std::vector<RegionKind> kinds;                  ///< without energies yet
+    std::vector<std::vector<int>> activities;      ///< open kinds, in order; that without any is idleness
+    std::vector<std::pair<int, int>> segments_of;  ///< per region: first segment, and one past the last
+    std::vector<int> kind_of;                      ///< per region
+    std::vector<RegionKind> kinds;                 ///< without energies yet
 
     bool contains(int activity, int kind) const;
 };

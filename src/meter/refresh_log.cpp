@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meter/attribution.h"
-
 #include <algorithm>
 
 #include "core/units.h"
+#include "meter/attribution.h"
 
 namespace joulemark::meter {
 namespace {

@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t longest_ns = 5 * ns_per_s;
 
 bool of_program(const RegionRecord& region) {
-    return !region.open && region.end_ns > region.start_ns && !region.name.starts_with(run_format::own_prefix);
+    return !region.open && region.end_ns > region.start_ns &&
+           !region.name.starts_with(run_format::own_prefix);
 }
 
 bool is_short(const RegionRecord& region) {
@@ -52,10 +53,11 @@ void attribute_short_regions(HostRecord& host, const DeviceWindows& device, std:
         return;
     }
     const auto refuse = [&](const Failure& failure) {
-        host.warnings.push_back({"short_regions",
-                                 fmt::format("{}: energy of short regions is a difference of stale readings, within "
-                                             "its bound: {}; {}",
-                                             device.id(), failure.reason, failure.remedy)});
+        host.warnings.push_back(
+            {"short_regions",
+             fmt::format("{}: energy of short regions is a difference of stale readings, within "
+                         "its bound: {}; {}",
+                         device.id(), failure.reason, failure.remedy)});
     };
     if (!log->resolved()) {
         refuse({"the counter was read too seldom to see it refresh", "joulemark run --energy-rate 50 does"});

@@ -13,8 +13,8 @@ namespace joulemark::store {
 /// are kept.
 std::vector<meter::RefreshLog::Span> short_spans(const std::vector<RegionRecord>& regions);
 
-/// Replaces the energy of short regions by the attributed one, where `device` has a counter that was read often
-/// enough. `number` is the device's place in each region's list. Adds what was pooled to the host's
+/// Replaces the energy of short regions by the attributed one, where `device` has a counter that was read
+/// often enough. `number` is the device's place in each region's list. Adds what was pooled to the host's
 /// attributions, or a warning with the reason why short regions of a GPU keep their coarse energy.
 void attribute_short_regions(HostRecord& host, const DeviceWindows& device, std::size_t number);
 

@@ -15,7 +15,8 @@ store::RunRecord heating(double before_w, double after_w, const std::vector<doub
     store::HostRecord& host = record.hosts[0];
     std::erase_if(host.regions, [](const auto& region) { return region.name == "epoch"; });
     const auto add = [&](const std::string& name, std::int64_t index, double power_w, double temperature_c) {
-        host.regions.push_back(region(host.host, name, index, 100 + static_cast<double>(index), 101 + static_cast<double>(index)));
+        host.regions.push_back(region(host.host, name, index, 100 + static_cast<double>(index),
+                                      101 + static_cast<double>(index)));
         host.regions.back().devices = {gpu("gpu0", power_w, 1)};
         host.regions.back().devices[0].temperature_c = temperature_c;
     };

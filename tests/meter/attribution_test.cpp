@@ -22,7 +22,8 @@ BurstSensor alternating(std::uint64_t seed, double burst_s, int repeats, double 
     sensor.idle(2);
     for (int i = 0; i < repeats; ++i) {
         sensor.burst("forward", burst_s * sensor.uniform(0.9, 1.1), 600 * (1 + sensor.normal(power_scatter)));
-        sensor.burst("backward", burst_s * sensor.uniform(0.9, 1.1), 250 * (1 + sensor.normal(power_scatter)));
+        sensor.burst("backward", burst_s * sensor.uniform(0.9, 1.1),
+                     250 * (1 + sensor.normal(power_scatter)));
     }
     sensor.idle(2);
     return sensor;
@@ -64,7 +65,9 @@ TEST(Attribution, AtThreeTenthsOfASecondTheMedianBoundIsBelowTenPerCent) {
         for (std::size_t i = 0; i < found->regions.size(); ++i) {
             ASSERT_TRUE(found->regions[i]);
             relative.push_back(found->regions[i]->bound_j / sensor.true_j(i));
-            inside += std::abs(found->regions[i]->energy_j - sensor.true_j(i)) <= found->regions[i]->bound_j ? 1 : 0;
+            inside += std::abs(found->regions[i]->energy_j - sensor.true_j(i)) <= found->regions[i]->bound_j
+                          ? 1
+                          : 0;
         }
     }
     std::ranges::nth_element(relative, relative.begin() + static_cast<std::ptrdiff_t>(relative.size() / 2));
@@ -95,7 +98,8 @@ TEST(Attribution, RefreshLagAndWindowAreRecovered) {
 TEST(Attribution, CalibratedTimingIsTakenAsItIs) {
     BurstSensor sensor = alternating(3, 0.3, 40, 0);
     const auto refreshes = sensor.refreshes(Timing{}, poll_s);
-    const auto found = attribute(sensor.regions(), refreshes, {.refresh_s = 0.1, .lag_s = 0.05, .window_s = 0.025});
+    const auto found =
+        attribute(sensor.regions(), refreshes, {.refresh_s = 0.1, .lag_s = 0.05, .window_s = 0.025});
     ASSERT_TRUE(found);
     EXPECT_TRUE(found->calibrated);
     EXPECT_EQ(found->lag_s, 0.05);
@@ -182,7 +186,8 @@ TEST(Attribution, RegionsOutsideWhatWasSeenAreNotAttributed) {
     BurstSensor sensor = alternating(1, 0.3, 20, 0);
     auto regions = sensor.regions();
     const auto refreshes = sensor.refreshes(Timing{}, poll_s);
-    regions.push_back({"late", refreshes.back().latest_ns - 100'000'000, refreshes.back().latest_ns + ns_per_s});
+    regions.push_back(
+        {"late", refreshes.back().latest_ns - 100'000'000, refreshes.back().latest_ns + ns_per_s});
     const auto found = attribute(regions, refreshes, {});
     ASSERT_TRUE(found);
     EXPECT_FALSE(found->regions.back());

@@ -89,7 +89,8 @@ class BurstSensor {
         };
         double energy_j = 1000 + idle_w_ * (until_s - window_s / 2);
         for (const Piece& piece : pieces_) {
-            energy_j += (piece.power_w - idle_w_) * (ramp(until_s - piece.start_s) - ramp(until_s - piece.end_s));
+            energy_j +=
+                (piece.power_w - idle_w_) * (ramp(until_s - piece.start_s) - ramp(until_s - piece.end_s));
         }
         return energy_j;
     }

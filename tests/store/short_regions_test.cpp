@@ -29,22 +29,25 @@ double energy_j(double until_s) {
     return idle_w * until_s + (busy_w - idle_w) * busy_s;
 }
 
-/// The folder of a host whose counter refreshes every 100 ms and is read every `period_s`. The command and the
-/// first burst begin at time 0.
-std::filesystem::path host_folder(const std::filesystem::path& folder, double period_s, const json& calibration = nullptr) {
-    json source{{"source", "nvml.energy"}, {"device", "gpu0"},       {"metrics", {"energy_j"}}, {"method", "counter"},
-                {"scope", "gpu board"},    {"period_s", period_s}, {"native_period_s", 0.1}};
+/// The folder of a host whose counter refreshes every 100 ms and is read every `period_s`. The command and
+/// the first burst begin at time 0.
+std::filesystem::path host_folder(const std::filesystem::path& folder, double period_s,
+                                  const json& calibration = nullptr) {
+    json source{{"source", "nvml.energy"}, {"device", "gpu0"},     {"metrics", {"energy_j"}},
+                {"method", "counter"},     {"scope", "gpu board"}, {"period_s", period_s},
+                {"native_period_s", 0.1}};
     if (!calibration.is_null()) {
         source["calibration"] = calibration;
     }
     const double end_s = bursts * (burst_s + gap_s);
-    std::ofstream(folder / "run.json") << json{{"schema", 1},
-                                               {"run", "r"},
-                                               {"host", "h"},
-                                               {"start_ns", 0},
-                                               {"rate_hz", 10},
-                                               {"devices", {{{"device", "gpu0"}, {"file", "gpu"}, {"component", "gpu"}}}},
-                                               {"sources", json::array({source})}};
+    std::ofstream(folder / "run.json")
+        << json{{"schema", 1},
+                {"run", "r"},
+                {"host", "h"},
+                {"start_ns", 0},
+                {"rate_hz", 10},
+                {"devices", {{{"device", "gpu0"}, {"file", "gpu"}, {"component", "gpu"}}}},
+                {"sources", json::array({source})}};
     std::ofstream(folder / "end.json") << json{{"end_ns", nanoseconds(end_s)}, {"exit_status", 0}};
     std::ofstream gpu(folder / "gpu.csv");
     gpu << "time_ns,read_ns,device,energy_j\n";
@@ -53,7 +56,8 @@ std::filesystem::path host_folder(const std::filesystem::path& folder, double pe
         gpu << nanoseconds(t) << ",0,gpu0," << std::to_string(1000 + energy_j(refreshed - lag_s)) << '\n';
     }
     std::ofstream regions(folder / "regions.csv");
-    regions << "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_direction,source,data\n";
+    regions << "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_"
+               "direction,source,data\n";
     regions << "0,begin,joulemark.command,0,0,,,,,,,,meter,\n";
     for (int i = 0; i < bursts; ++i) {
         const double start = i * (burst_s + gap_s);

@@ -176,7 +176,8 @@ std::string region_file(const std::filesystem::path& path) {
 /// How often the last metric of these samples shows a new value: the sensor's refresh, where it was read more
 /// often than that.
 std::optional<double> refresh_s(const Samples& samples) {
-    const auto at = static_cast<std::size_t>(std::ranges::find(all_metrics, samples.metrics.back()) - all_metrics.begin());
+    const auto at = static_cast<std::size_t>(std::ranges::find(all_metrics, samples.metrics.back()) -
+                                             all_metrics.begin());
     std::vector<std::int64_t> distances;
     std::int64_t changed_ns = 0;
     for (std::size_t i = 1; i < samples.rows.size(); ++i) {
@@ -247,8 +248,9 @@ Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& 
            {"component", "gpu"},
            {"index", 0},
            {"simulated", false}}}},
-        {"sources", {source_json("fast", fast, "sampled", std::nullopt),
-                     source_json("slow", slow, "counter", slow.metrics.empty() ? std::nullopt : refresh_s(slow))}}};
+        {"sources",
+         {source_json("fast", fast, "sampled", std::nullopt),
+          source_json("slow", slow, "counter", slow.metrics.empty() ? std::nullopt : refresh_s(slow))}}};
     run.write(results);
     return {{run.run}, {}};
 }
