@@ -53,7 +53,8 @@ json run_json(const RunMetrics& run) {
         entry[std::string(field.name)] = maybe(run.*field.value);
     }
     const Baseline& baseline = run.baseline;
-    entry["idle_power_w"] = {{"before", maybe(baseline.idle_before_w)}, {"after", maybe(baseline.idle_after_w)}};
+    entry["idle_power_w"] = {{"before", maybe(baseline.idle_before_w)},
+                             {"after", maybe(baseline.idle_after_w)}};
     entry["thermal"] = {{"change_k", maybe(baseline.temperature_change_k)},
                         {"steady", baseline.steady ? json(*baseline.steady) : json(nullptr)}};
     entry["quality"] = run.quality ? json{{"name", run.quality->name},

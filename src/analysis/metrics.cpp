@@ -235,9 +235,9 @@ class Builder {
         }
         for (std::size_t i = 0; i < record_.hosts.size(); ++i) {
             for (const store::Attribution& a : record_.hosts[i].attributions) {
-                metrics_.attributed.push_back({record_.hosts[i].host, a.device, a.name, a.regions,
-                                               a.mean_duration_s, a.mean_energy_j, a.mean_bound_j,
-                                               a.idle_power_w, a.refresh_s, a.lag_s, a.window_s, a.calibrated});
+                metrics_.attributed.push_back(
+                    {record_.hosts[i].host, a.device, a.name, a.regions, a.mean_duration_s, a.mean_energy_j,
+                     a.mean_bound_j, a.idle_power_w, a.refresh_s, a.lag_s, a.window_s, a.calibrated});
             }
             for (const RegionRecord& region : record_.hosts[i].regions) {
                 WindowSum sum;

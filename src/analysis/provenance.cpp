@@ -159,7 +159,8 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, c
     json unavailable = json::array();
     json meters = json::array();
     for (const store::HostRecord& host : record.hosts) {
-        if (const json& meter = host.end_json ? child(*host.end_json, "meter") : json(); meter.is_object() && !meter.empty()) {
+        if (const json& meter = host.end_json ? child(*host.end_json, "meter") : json();
+            meter.is_object() && !meter.empty()) {
             meters.push_back(meter);
             meters.back()["host"] = host.host;
         }

@@ -84,9 +84,10 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
 void warn_of_heat(std::vector<Warning>& warnings, const RunMetrics& run) {
     if (run.baseline.steady == false) {
         warnings.push_back(
-            {"not_steady", fmt::format("a GPU's temperature changed by {:+.1f} K over the timed epochs: power drifts with "
-                                       "it; add warm-up epochs",
-                                       *run.baseline.temperature_change_k)});
+            {"not_steady",
+             fmt::format("a GPU's temperature changed by {:+.1f} K over the timed epochs: power drifts with "
+                         "it; add warm-up epochs",
+                         *run.baseline.temperature_change_k)});
     }
 }
 

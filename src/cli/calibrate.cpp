@@ -53,7 +53,7 @@ std::vector<std::string> command_or_default(const std::vector<std::string>& comm
     }
     const char* simulated = std::getenv("JOULEMARK_SIM");
     const auto simulator = launch::find_program("joulemark-sim");
-    if (simulated != nullptr && simulator) {
+    if (simulated != nullptr && *simulated != '\0' && simulator) {
         return {simulator->string(), "bursts", "--burst",   "square=400:0.45",
                 "--gap-s",           "0.55",   "--repeats", "60"};
     }

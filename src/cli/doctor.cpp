@@ -271,9 +271,10 @@ int doctor_command(const Arguments& arguments) {
         ->type_name("DIR")
         ->check(CLI::ExistingDirectory);
     bool calibrated = false;
-    app.add_flag("--calibrate", calibrated,
-                 "Measure refresh, lag and averaging window of the GPUs' energy counters under a load that marks its "
-                 "bursts, given after --, and keep them for later runs");
+    app.add_flag(
+        "--calibrate", calibrated,
+        "Measure refresh, lag and averaging window of the GPUs' energy counters under a load that marks its "
+        "bursts, given after --, and keep them for later runs");
     if (!parse(app, arguments)) {
         return 0;
     }

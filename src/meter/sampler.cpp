@@ -349,7 +349,8 @@ Sampler::Statistics Sampler::statistics() const {
         statistics.driver_s += reader.driver_s();
         if (const auto rate = reader.achieved_hz()) {
             statistics.achieved_hz[reader.info().name + "." + reader.info().device] = *rate;
-            statistics.jitter_s[reader.info().name + "." + reader.info().device] = reader.jitter_s().value_or(0);
+            statistics.jitter_s[reader.info().name + "." + reader.info().device] =
+                reader.jitter_s().value_or(0);
         }
     };
     for (const Reader& reader : state_->fast.readers) {

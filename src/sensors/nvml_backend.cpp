@@ -96,9 +96,9 @@ class EnergySource final : public Source {
         values[0] = counter_.update(clock_->now_ns(), energy.optional(), power ? power.value : gap);
         // Beside the counter because they too change seldom and may take long to read.
         for (std::size_t i = 1; i < info().metrics.size(); ++i) {
-            const auto errors = gpu_.ecc_errors(info().metrics[i] == Metric::gpu_ecc_corrected_errors
-                                                    ? api::ecc_corrected
-                                                    : api::ecc_uncorrected);
+            const auto errors =
+                gpu_.ecc_errors(info().metrics[i] == Metric::gpu_ecc_corrected_errors ? api::ecc_corrected
+                                                                                      : api::ecc_uncorrected);
             values[i] = errors ? errors.value : gap;
         }
     }
@@ -162,9 +162,9 @@ class GpuDiscovery {
         }
         if (const auto processes = gpu_.compute_processes(); processes && processes.value > 0) {
             remark_ += "; shared with other processes";
-            discovery_.machine.warnings.push_back(
-                fmt::format("{} is shared: {} process{} computed on it already, and its power and energy contain theirs",
-                            device_.id, processes.value, processes.value == 1 ? "" : "es"));
+            discovery_.machine.warnings.push_back(fmt::format(
+                "{} is shared: {} process{} computed on it already, and its power and energy contain theirs",
+                device_.id, processes.value, processes.value == 1 ? "" : "es"));
         }
         add_quick();
         add_energy();
@@ -252,14 +252,16 @@ class GpuDiscovery {
         }
         SourceInfo energy = info(name, "counter");
         energy.metrics = {Metric::gpu_energy_j};
-        for (const auto& [metric, type] : {std::pair(Metric::gpu_ecc_corrected_errors, api::ecc_corrected),
-                                           std::pair(Metric::gpu_ecc_uncorrected_errors, api::ecc_uncorrected)}) {
+        for (const auto& [metric, type] :
+             {std::pair(Metric::gpu_ecc_corrected_errors, api::ecc_corrected),
+              std::pair(Metric::gpu_ecc_uncorrected_errors, api::ecc_uncorrected)}) {
             if (const auto errors = gpu_.ecc_errors(type)) {
                 energy.metrics.push_back(metric);
             } else {
                 const Failure failure = nvml::explain(errors.status);
-                discovery_.unavailable(fmt::format("{} {}", name, device_.id), quantity(metric), "gpu board",
-                                       {fmt::format("nvmlDeviceGetTotalEccErrors: {}", failure.reason), failure.remedy});
+                discovery_.unavailable(
+                    fmt::format("{} {}", name, device_.id), quantity(metric), "gpu board",
+                    {fmt::format("nvmlDeviceGetTotalEccErrors: {}", failure.reason), failure.remedy});
             }
         }
         energy.scope = scope;
@@ -271,7 +273,8 @@ class GpuDiscovery {
         discovery_.use(
             std::make_unique<EnergySource>(std::move(energy), gpu_, model, discovery_.machine.clock),
             [this](Metric metric) {
-                return (metric != Metric::gpu_energy_j ? "nvmlDeviceGetTotalEccErrors, since the driver was loaded"
+                return (metric != Metric::gpu_energy_j
+                            ? "nvmlDeviceGetTotalEccErrors, since the driver was loaded"
                         : meaning_.module_counter
                             ? "counter of the module: Grace CPU and its memory are contained in it"
                             : "energy counter of the board, preferred to integrating power") +

@@ -122,7 +122,8 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
         database_.prepare("INSERT INTO attributions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
     for (const Attribution& a : record.attributions) {
         insert_attribution.run(host_id, a.device, a.name, a.regions, a.mean_duration_s, a.mean_energy_j,
-                               a.mean_bound_j, a.idle_power_w, a.refresh_s, a.lag_s, a.window_s, a.calibrated);
+                               a.mean_bound_j, a.idle_power_w, a.refresh_s, a.lag_s, a.window_s,
+                               a.calibrated);
     }
     Statement insert_warning = database_.prepare("INSERT INTO warnings VALUES (?,?,?)");
     for (const Warning& warning : record.warnings) {

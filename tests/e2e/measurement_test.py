@@ -115,6 +115,46 @@ class ShortRegions(Simulated):
         self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+\n\Z")
 
 
+class Imported(Simulated):
+    def write(self, name, header, rows):
+        with open(os.path.join(self.folder.name, "log", name), "w", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+
+    def test_a_recording_of_another_tool_takes_the_same_path(self):
+        idle_w, busy_w, lag_s, refresh_s = 120, 600, 0.02, 0.1
+        rng = random.Random(3)
+        bursts, now = [], 2.0
+        for nominal in [0.3] * 30 + [1.0] * 12:
+            bursts.append((now, now + nominal))
+            now += nominal + rng.uniform(0.7, 1.0)
+        end = now + 2
+
+        def energy_j(until):
+            return 50 + idle_w * until + sum((busy_w - idle_w) * min(max(until - a, 0), b - a) for a, b in bursts)
+
+        os.mkdir(os.path.join(self.folder.name, "log"))
+        polls = [i * 0.0071 for i in range(int(end / 0.0071))]
+        shown = [energy_j((t // refresh_s) * refresh_s - lag_s) for t in polls]
+        ns = lambda t: 10**10 + round(t * NS)
+        self.write("slow.csv", ["begin_ns", "end_ns", "energy_mj"],
+                   [(ns(t), ns(t + 0.003), round(1e3 * e)) for t, e in zip(polls, shown)])
+        self.write("fast.csv", ["begin_ns", "end_ns", "power_instant_mw"],
+                   [(ns(t), ns(t), 10**5) for t in polls[::2]])
+        self.write("marks.csv", ["kind", "nominal_s", "begin_ns", "end_ns", "count"],
+                   [("burst", 0, ns(a), ns(b), 1) for a, b in bursts] + [("train", 0, ns(0), ns(end), 1)])
+        done = self.joulemark("import", os.path.join(self.folder.name, "log"), "-o", self.results)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = self.analysis()
+        regions = [r for r in document["regions"] if r["name"] == "burst"]
+        self.assertEqual({r["provenance"]["method"] for r in regions}, {"attributed"})
+        for region, (a, b) in zip(regions, bursts):
+            self.assertAlmostEqual(region["energy_j"] / (busy_w * (b - a)), 1, delta=0.03)
+            self.assertLess(region["energy_bound_j"], 0.15 * region["energy_j"])
+        short, long = sorted(document["attributed"], key=lambda kind: kind["mean_duration_s"])
+        self.assertEqual((short["n"], long["n"]), (30, 12))
+        self.assertAlmostEqual(short["lag_s"], lag_s, delta=5e-3)
+
+
 class OwnCost(Simulated):
     def test_rate_jitter_losses_and_own_cost_are_told(self):
         self.create("--accelerator", "H100")
