@@ -13,6 +13,7 @@ namespace joulemark::sim {
 void add_create(CLI::App& app);
 void add_train(CLI::App& app);
 void add_work(CLI::App& app);
+void add_bursts(CLI::App& app);
 void add_show(CLI::App& app);
 
 /// The state named in JOULEMARK_SIM. Throws environment_error when there is none.

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
     sim::add_create(app);
     sim::add_train(app);
     sim::add_work(app);
+    sim::add_bursts(app);
     sim::add_show(app);
     try {
         app.parse(argc, argv);

@@ -52,6 +52,11 @@ json run_json(const RunMetrics& run) {
     for (const MetricField& field : metric_fields()) {
         entry[std::string(field.name)] = maybe(run.*field.value);
     }
+    const Baseline& baseline = run.baseline;
+    entry["idle_power_w"] = {{"before", maybe(baseline.idle_before_w)},
+                             {"after", maybe(baseline.idle_after_w)}};
+    entry["thermal"] = {{"change_k", maybe(baseline.temperature_change_k)},
+                        {"steady", baseline.steady ? json(*baseline.steady) : json(nullptr)}};
     entry["quality"] = run.quality ? json{{"name", run.quality->name},
                                           {"value", finite(run.quality->value)},
                                           {"direction", run.quality->direction}}
@@ -261,6 +266,24 @@ void append_regions(json& list, const RunMetrics& run) {
     }
 }
 
+void append_attributed(json& list, const RunMetrics& run) {
+    for (const AttributedKind& kind : run.attributed) {
+        list.push_back({{"run", run.run},
+                        {"host", kind.host},
+                        {"device", kind.device},
+                        {"name", kind.name},
+                        {"n", kind.regions},
+                        {"mean_duration_s", kind.mean_duration_s},
+                        {"mean_energy_j", kind.mean_energy_j},
+                        {"mean_bound_j", finite(kind.mean_bound_j)},
+                        {"idle_power_w", maybe(kind.idle_power_w)},
+                        {"refresh_s", kind.refresh_s},
+                        {"lag_s", kind.lag_s},
+                        {"window_s", kind.window_s},
+                        {"timing", kind.calibrated ? "calibrated" : "fitted"}});
+    }
+}
+
 template <typename Item>
 json list_of(const std::vector<Item>& items, json (*convert)(const Item&)) {
     json list = json::array();
@@ -275,8 +298,10 @@ json list_of(const std::vector<Item>& items, json (*convert)(const Item&)) {
 json to_json(const Model& model) {
     json regions = json::array();
     json coverage = json::array();
+    json attributed = json::array();
     for (const RunMetrics& run : model.runs) {
         append_regions(regions, run);
+        append_attributed(attributed, run);
         for (const Coverage& entry : run.coverage) {
             coverage.push_back({{"run", entry.run},
                                 {"host", entry.host},
@@ -300,6 +325,7 @@ json to_json(const Model& model) {
             {"hardware", list_of(model.hardware, hardware_json)},
             {"published", list_of(model.published, published_json)},
             {"regions", regions},
+            {"attributed", attributed},
             {"coverage", coverage},
             {"warnings", warnings_json(model.warnings)}};
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/baseline.h"
 #include "analysis/copies.h"
 #include "analysis/factors.h"
 #include "analysis/json_access.h"
@@ -233,6 +234,11 @@ class Builder {
             return;  // a row of a table has no window
         }
         for (std::size_t i = 0; i < record_.hosts.size(); ++i) {
+            for (const store::Attribution& a : record_.hosts[i].attributions) {
+                metrics_.attributed.push_back(
+                    {record_.hosts[i].host, a.device, a.name, a.regions, a.mean_duration_s, a.mean_energy_j,
+                     a.mean_bound_j, a.idle_power_w, a.refresh_s, a.lag_s, a.window_s, a.calibrated});
+            }
             for (const RegionRecord& region : record_.hosts[i].regions) {
                 WindowSum sum;
                 sum.add(region.devices, inventories_[i]);
@@ -319,6 +325,7 @@ class Builder {
             metrics_.training_speed_s = ratio(metrics_.wall_time_s, count);
         }
         const double warmup = number(metrics_.factors, "warmup_epochs").value_or(0);
+        metrics_.baseline = baseline(record_, static_cast<std::int64_t>(warmup));
         if (warmup == 0) {
             warn_of_slow_start(epochs);
         }

@@ -53,6 +53,24 @@ struct RegionMetrics {
         method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
 };
 
+/// Repeats of a short region on one device, pooled; docs/methods.md, "Energy of short regions".
+struct AttributedKind {
+    std::string host, device, name;
+    std::int64_t regions = 0;
+    double mean_duration_s = 0, mean_energy_j = 0, mean_bound_j = 0;
+    Value idle_power_w;
+    double refresh_s = 0, lag_s = 0, window_s = 0;
+    bool calibrated = false;
+};
+
+/// What surrounds a run and is never subtracted from it.
+struct Baseline {
+    Value idle_before_w, idle_after_w;  ///< all GPUs together, over joulemark.idle_before and idle_after
+    Value temperature_change_k;         ///< over the timed epochs, of the GPU that changed most
+    std::optional<bool> steady;         ///< it changed by steady_within_k at most; absent: fewer than three epochs
+};
+inline constexpr double steady_within_k = 3;
+
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
 /// window, which gpu_hours counts too.
 struct RunMetrics {
@@ -84,6 +102,8 @@ struct RunMetrics {
     nlohmann::json provenance = nlohmann::json::object();
     std::vector<Coverage> coverage;
     std::vector<RegionMetrics> regions;
+    std::vector<AttributedKind> attributed;
+    Baseline baseline;
     std::vector<Warning> warnings;  ///< about this run
 
     std::vector<std::string> origins;  ///< what identifies the recording of each host (analysis/copies.h)

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/json_access.h"
+#include "store/host_digest.h"
 
 namespace joulemark::analysis {
 namespace {
@@ -44,14 +45,6 @@ Inventory component_by_device(const json& run_json) {
     return components;
 }
 
-Value achieved_hz(const store::HostRecord& host, const std::string& source) {
-    if (!host.end_json) {
-        return std::nullopt;
-    }
-    const json& rate = child(child(child(*host.end_json, "meter"), "achieved_hz"), source.c_str());
-    return rate.is_number() ? Value(rate.get<double>()) : std::nullopt;
-}
-
 void add_source(std::map<std::string, Component>& components, const store::HostRecord& host,
                 const Inventory& inventory, const json& source) {
     const bool energy = std::ranges::any_of(child(source, "metrics"), [](const json& name) {
@@ -76,7 +69,9 @@ void add_source(std::map<std::string, Component>& components, const store::HostR
         period != source.end() && period->is_number() && *period > 0) {
         keep_least(known.requested_hz, 1 / period->get<double>());
     }
-    keep_least(known.achieved_hz, achieved_hz(host, name));
+    if (host.end_json) {
+        keep_least(known.achieved_hz, store::achieved_hz(*host.end_json, source));
+    }
 }
 
 json array(const std::set<std::string>& values) {
@@ -162,7 +157,13 @@ std::string contents_text(const std::vector<std::string>& contains, const std::v
 json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, const WindowSum& command) {
     std::map<std::string, Component> components;
     json unavailable = json::array();
+    json meters = json::array();
     for (const store::HostRecord& host : record.hosts) {
+        if (const json& meter = host.end_json ? child(*host.end_json, "meter") : json();
+            meter.is_object() && !meter.empty()) {
+            meters.push_back(meter);
+            meters.back()["host"] = host.host;
+        }
         const Inventory inventory = component_by_device(host.run_json);
         for (const auto& source : child(host.run_json, "sources")) {
             add_source(components, host, inventory, source);
@@ -220,6 +221,7 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, c
               {"epochs", metrics.epochs},
               {"epochs_after_warmup", metrics.epochs_timed}}},
             {"unavailable", unavailable},
+            {"meter", meters},
             {"simulated", metrics.simulated},
             {"estimated", estimated},
             {"imported", metrics.imported}};

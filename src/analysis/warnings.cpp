@@ -81,6 +81,16 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
     }
 }
 
+void warn_of_heat(std::vector<Warning>& warnings, const RunMetrics& run) {
+    if (run.baseline.steady == false) {
+        warnings.push_back(
+            {"not_steady",
+             fmt::format("a GPU's temperature changed by {:+.1f} K over the timed epochs: power drifts with "
+                         "it; add warm-up epochs",
+                         *run.baseline.temperature_change_k)});
+    }
+}
+
 void warn_of_billing(std::vector<Warning>& warnings, const RunMetrics& run) {
     const auto gpus = number(run.factors, "gpus");
     const auto per_node = number(run.factors, "gpus_per_node");
@@ -305,6 +315,7 @@ std::vector<Warning> run_warnings(const RunMetrics& run) {
     std::vector<Warning> warnings;
     warn_of_status(warnings, run);
     warn_of_sensors(warnings, run);
+    warn_of_heat(warnings, run);
     warn_of_billing(warnings, run);
     return warnings;
 }

@@ -290,6 +290,23 @@ std::string hardware_text(const Model& model, const Varying& varying) {
     return text;
 }
 
+/// Energy of regions about as short as their sensor's refresh.
+std::string attributed_text(const Model& model) {
+    Table table({"run", "device", "region", "n", "mean s", "mean J", "95 %", "mean W", "refresh ms", "lag ms",
+                 "window ms"});
+    for (const RunMetrics& run : model.runs) {
+        for (const analysis::AttributedKind& kind : run.attributed) {
+            table.add({run.run, kind.device, kind.name, fmt::format("{}", kind.regions),
+                       number_text(kind.mean_duration_s), number_text(kind.mean_energy_j),
+                       fmt::format("± {}", number_text(kind.mean_bound_j)),
+                       number_text(kind.mean_energy_j / kind.mean_duration_s),
+                       fmt::format("{:.1f}", 1e3 * kind.refresh_s), fmt::format("{:.1f}", 1e3 * kind.lag_s),
+                       fmt::format("{:.1f}{}", 1e3 * kind.window_s, kind.calibrated ? "" : " (fitted)")});
+        }
+    }
+    return section("Short regions, energy attributed", table);
+}
+
 std::string sensitivity_text(const Model& model) {
     Table table({"not measured", "range", "", "energy of all runs, kWh", "conclusions that survive"});
     for (const analysis::Sensitivity& sensitivity : model.sensitivity) {
@@ -364,6 +381,7 @@ std::string analysis_text(const Model& model) {
     text += contents_text(model);
     text += runs_text(model, varying);
     text += configurations_text(model, varying);
+    text += attributed_text(model);
     text += scaling_text(model, varying);
     text += laws_text(model, varying);
     text += lines_text(model.energy_per_gpu_hour, "Energy over GPU hours", "kWh/GPUh",

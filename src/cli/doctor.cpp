@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/calibrate.h"
 #include "cli/commands.h"
 #include "report/terminal.h"
 #include "sensors/catalog.h"
@@ -269,8 +270,16 @@ int doctor_command(const Arguments& arguments) {
     app.add_option("--root", root, "For testing: read /proc and /sys below DIR")
         ->type_name("DIR")
         ->check(CLI::ExistingDirectory);
+    bool calibrated = false;
+    app.add_flag(
+        "--calibrate", calibrated,
+        "Measure refresh, lag and averaging window of the GPUs' energy counters under a load that marks its "
+        "bursts, given after --, and keep them for later runs");
     if (!parse(app, arguments)) {
         return 0;
+    }
+    if (calibrated) {
+        return calibrate(arguments.child, json);
     }
     options.root = root;
     Machine machine = sensors::discover(options);

@@ -330,6 +330,36 @@ void print_reservations(const RunRecord& run) {
     print_sentences("Warnings", warnings);
 }
 
+/// What metering cost on each host, and how well it kept its period.
+void print_meter(const RunRecord& run) {
+    Table table({"host", "rows", "lost", "late", "samples/s", "jitter ms", "CPU", "in drivers", "memory"});
+    for (const auto& host : run.hosts) {
+        const json meter = host.end_json ? host.end_json->value("meter", json::object()) : json::object();
+        if (meter.empty()) {
+            continue;
+        }
+        double rate_hz = nan, jitter_s = nan;
+        for (const json& source : store::json_array(host.run_json, "sources")) {
+            if (const auto rate = store::achieved_hz(*host.end_json, source)) {
+                rate_hz = std::fmax(rate_hz, *rate);
+            }
+        }
+        for (const auto& [source, jitter] : meter.value("jitter_s", json::object()).items()) {
+            jitter_s = std::fmax(jitter_s, jitter.is_number() ? jitter.get<double>() : nan);
+        }
+        const auto bytes = store::json_number(meter, "max_rss_bytes");
+        table.add({host.host, number(store::json_number(meter, "rows")),
+                   number(store::json_number(meter, "lost")), number(store::json_number(meter, "late")),
+                   number_text(rate_hz), number_text(1e3 * jitter_s),
+                   duration_text(store::json_number(meter, "cpu_s").value_or(nan)),
+                   duration_text(store::json_number(meter, "driver_s").value_or(nan)),
+                   bytes ? fmt::format("{:.1f} MiB", *bytes / (1 << 20)) : "-"});
+    }
+    if (!table.empty()) {
+        fmt::print("\nMeter\n{}", table.text());
+    }
+}
+
 int show_run(const store::Database& database, const std::string& name, bool as_json) {
     const RunRecord run = store::load_run(database, name);
     if (!as_json) {
@@ -337,6 +367,7 @@ int show_run(const store::Database& database, const std::string& name, bool as_j
         print_devices(run);
         print_regions(run);
         print_series(store::load_series(database, name));
+        print_meter(run);
         print_reservations(run);
         return 0;
     }

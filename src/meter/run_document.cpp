@@ -17,6 +17,7 @@
 #include "core/files.h"
 #include "core/run_format.h"
 #include "launch/hostlist.h"
+#include "meter/calibration_file.h"
 
 namespace joulemark::meter {
 namespace {
@@ -93,6 +94,7 @@ json devices(const sensors::Machine& machine) {
 
 json sources(const RunOptions& options, const sensors::Machine& machine, double energy_rate_hz) {
     json list = json::array();
+    const json calibrations = options.calibrated ? read_calibrations() : json::object();
     for (const auto& source : machine.sources) {
         const sensors::SourceInfo& info = source->info();
         json metrics = json::array();
@@ -109,6 +111,11 @@ json sources(const RunOptions& options, const sensors::Machine& machine, double 
                         {"native_period_s", or_null(info.native_period_s)},
                         {"accuracy_pct", or_null(info.accuracy_pct)},
                         {"accuracy_note", info.accuracy_note}});
+        const auto device = std::ranges::find(machine.devices, info.device, &sensors::Device::id);
+        if (device != machine.devices.end() && calibrations.contains(device->uuid) &&
+            std::ranges::count(info.metrics, sensors::Metric::gpu_energy_j) > 0) {
+            list.back()["calibration"] = calibrations[device->uuid];
+        }
     }
     return list;
 }
@@ -292,6 +299,7 @@ json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
           {"rows", counts.rows},
           {"lost", counts.lost},
           {"late", statistics ? json(statistics->late) : json(nullptr)},
+          {"jitter_s", statistics ? json(statistics->jitter_s) : json::object()},
           {"achieved_hz", statistics ? json(statistics->achieved_hz) : json::object()}}},
         {"counters", counters},
         {"warnings", warnings},

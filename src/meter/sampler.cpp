@@ -65,9 +65,11 @@ class Reader {
         real_ns_ += clock_ns(CLOCK_MONOTONIC) - real_start;
         channel.push(row_);
     }
-    /// A read on the period, for the achieved rate.
-    void tick(const Clock& clock, RowChannel& channel) {
+    /// A read on the period, for the achieved rate, and for how late it began.
+    void tick(const Clock& clock, RowChannel& channel, std::int64_t deadline_ns) {
         read(clock, channel);
+        const double late_s = seconds(row_.time_ns - deadline_ns);
+        late_s2_ += late_s * late_s;
         first_tick_ns_ = ticks_ == 0 ? row_.time_ns : first_tick_ns_;
         last_tick_ns_ = row_.time_ns;
         ++ticks_;
@@ -81,12 +83,17 @@ class Reader {
                    : std::optional(static_cast<double>(ticks_ - 1) / seconds(last_tick_ns_ - first_tick_ns_));
     }
 
+    std::optional<double> jitter_s() const {
+        return ticks_ == 0 ? std::nullopt : std::optional(std::sqrt(late_s2_ / static_cast<double>(ticks_)));
+    }
+
   private:
     sensors::Source* source_;
     Row row_{};
     std::int64_t real_ns_ = 0;
     std::int64_t first_tick_ns_ = 0, last_tick_ns_ = 0;
     std::uint64_t ticks_ = 0;
+    double late_s2_ = 0;
 };
 
 /// Who of the threads has taken part in the clock, and who has returned: one that hangs in a driver is
@@ -202,7 +209,7 @@ void Sampler::State::run_fast() {
     while (clock->sleep_until(deadlines.next(), fast.stop.get_token())) {
         const std::scoped_lock lock(fast.mutex);
         for (Reader& reader : fast.readers) {
-            reader.tick(*clock, *fast.channel);
+            reader.tick(*clock, *fast.channel, deadlines.next());
         }
         fast.late += deadlines.advance(clock->now_ns());
     }
@@ -226,7 +233,8 @@ void Sampler::State::run_slow(Slow& source) {
             continue;  // asked for a reading meanwhile
         }
         const std::int64_t cpu_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        answer ? source.reader.read(*clock, *source.channel) : source.reader.tick(*clock, *source.channel);
+        answer ? source.reader.read(*clock, *source.channel)
+               : source.reader.tick(*clock, *source.channel, deadlines.next());
         cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
         ++reads;
         if (answer) {
@@ -341,6 +349,8 @@ Sampler::Statistics Sampler::statistics() const {
         statistics.driver_s += reader.driver_s();
         if (const auto rate = reader.achieved_hz()) {
             statistics.achieved_hz[reader.info().name + "." + reader.info().device] = *rate;
+            statistics.jitter_s[reader.info().name + "." + reader.info().device] =
+                reader.jitter_s().value_or(0);
         }
     };
     for (const Reader& reader : state_->fast.readers) {

@@ -46,6 +46,7 @@ class Sampler {
         double driver_s = 0;                             ///< inside reads, all threads together
         std::uint64_t late = 0;                          ///< ticks skipped because reading took too long
         std::map<std::string, double> achieved_hz = {};  ///< "nvml.gpu0": reads on the period, edges apart
+        std::map<std::string, double> jitter_s = {};  ///< root mean square of how late those reads began
     };
     Statistics statistics() const;  ///< after `stop` that was true
 

@@ -139,6 +139,15 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
     if (input.statistics) {
         own += fmt::format(", {} in sensor reads", report::duration_text(input.statistics->driver_s));
     }
+    if (input.statistics && !input.statistics->achieved_hz.empty()) {
+        const auto& rates = input.statistics->achieved_hz;
+        const auto fastest =
+            std::ranges::max_element(rates, {}, [](const auto& rate) { return rate.second; });
+        own += fmt::format(", {:.4g} samples/s", fastest->second);
+        if (input.statistics->late > 0) {
+            own += fmt::format(" ({} left out: reading took too long)", input.statistics->late);
+        }
+    }
     if (input.counts.lost > 0) {
         own += fmt::format(", {} of {} rows lost", input.counts.lost, input.counts.rows);
     }

@@ -41,7 +41,7 @@ json identity(const json& run_json) {
 struct Machine {
     json description;
     std::set<std::string> hosts;
-    std::map<std::string, std::pair<double, int>> achieved_hz;  ///< sum and number, by source
+    std::map<std::string, std::pair<double, int>> achieved_hz;  ///< sum and number, by source, or source and device
 };
 
 void add_rates(Machine& machine, const store::HostRecord& host) {
@@ -60,7 +60,11 @@ void add_rates(Machine& machine, const store::HostRecord& host) {
 
 json finished(Machine machine) {
     for (json& source : machine.description["sources"]) {
-        const auto rate = machine.achieved_hz.find(source.value("source", std::string()));
+        const std::string name = source.value("source", std::string());
+        auto rate = machine.achieved_hz.find(name + '.' + source.value("device", std::string()));
+        if (rate == machine.achieved_hz.end()) {
+            rate = machine.achieved_hz.find(name);
+        }
         if (rate != machine.achieved_hz.end()) {
             source["achieved_hz"] = rate->second.first / rate->second.second;
         }

@@ -35,6 +35,8 @@ enum class Metric : std::uint8_t {
     gpu_temperature_c,
     gpu_power_limit_w,
     gpu_throttle_reasons,
+    gpu_ecc_corrected_errors,
+    gpu_ecc_uncorrected_errors,
     gpu_sm_util_pct,
     gpu_sm_occupancy_pct,
     gpu_tensor_pct,

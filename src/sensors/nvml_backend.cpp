@@ -94,6 +94,13 @@ class EnergySource final : public Source {
         const auto power = gpu_.power_w();
         const auto energy = gpu_.energy_mj();
         values[0] = counter_.update(clock_->now_ns(), energy.optional(), power ? power.value : gap);
+        // Beside the counter because they too change seldom and may take long to read.
+        for (std::size_t i = 1; i < info().metrics.size(); ++i) {
+            const auto errors =
+                gpu_.ecc_errors(info().metrics[i] == Metric::gpu_ecc_corrected_errors ? api::ecc_corrected
+                                                                                      : api::ecc_uncorrected);
+            values[i] = errors ? errors.value : gap;
+        }
     }
     CounterEvents events() const override { return counter_.events(); }
 
@@ -152,6 +159,12 @@ class GpuDiscovery {
             discovery_.machine.warnings.push_back(fmt::format(
                 "{} is split by MIG: power and energy are the whole board's, whoever uses its other slices",
                 device_.id));
+        }
+        if (const auto processes = gpu_.compute_processes(); processes && processes.value > 0) {
+            remark_ += "; shared with other processes";
+            discovery_.machine.warnings.push_back(fmt::format(
+                "{} is shared: {} process{} computed on it already, and its power and energy contain theirs",
+                device_.id, processes.value, processes.value == 1 ? "" : "es"));
         }
         add_quick();
         add_energy();
@@ -239,6 +252,18 @@ class GpuDiscovery {
         }
         SourceInfo energy = info(name, "counter");
         energy.metrics = {Metric::gpu_energy_j};
+        for (const auto& [metric, type] :
+             {std::pair(Metric::gpu_ecc_corrected_errors, api::ecc_corrected),
+              std::pair(Metric::gpu_ecc_uncorrected_errors, api::ecc_uncorrected)}) {
+            if (const auto errors = gpu_.ecc_errors(type)) {
+                energy.metrics.push_back(metric);
+            } else {
+                const Failure failure = nvml::explain(errors.status);
+                discovery_.unavailable(
+                    fmt::format("{} {}", name, device_.id), quantity(metric), "gpu board",
+                    {fmt::format("nvmlDeviceGetTotalEccErrors: {}", failure.reason), failure.remedy});
+            }
+        }
         energy.scope = scope;
         energy.origin = "nvmlDeviceGetTotalEnergyConsumption";
         energy.slow = true;
@@ -247,9 +272,14 @@ class GpuDiscovery {
         const CounterModel model{.units_per_joule = 1000, .max_power_w = std::max(4 * limit_w, 1000.0)};
         discovery_.use(
             std::make_unique<EnergySource>(std::move(energy), gpu_, model, discovery_.machine.clock),
-            (meaning_.module_counter ? "counter of the module: Grace CPU and its memory are contained in it"
-                                     : "energy counter of the board, preferred to integrating power") +
-                remark_);
+            [this](Metric metric) {
+                return (metric != Metric::gpu_energy_j
+                            ? "nvmlDeviceGetTotalEccErrors, since the driver was loaded"
+                        : meaning_.module_counter
+                            ? "counter of the module: Grace CPU and its memory are contained in it"
+                            : "energy counter of the board, preferred to integrating power") +
+                       remark_;
+            });
     }
 
     Discovery& discovery_;

@@ -128,6 +128,9 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
     if (std::isnan(value)) {
         return;
     }
+    if (refreshes_ && std::ranges::count(energy_metrics, metric) > 0) {
+        refreshes_->add(time_ns, value);
+    }
     ++slot->samples;
     slot->minimum = std::min(slot->minimum, value);
     slot->maximum = std::max(slot->maximum, value);
@@ -162,6 +165,15 @@ void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
             }
         }
     }
+}
+
+meter::SensorTiming DeviceWindows::energy_timing() const {
+    for (const Metric metric : energy_metrics) {
+        if (const SourceFacts* source = channel(metric) != nullptr ? source_of(metric) : nullptr) {
+            return source->timing;
+        }
+    }
+    return {};
 }
 
 GaugeTotals DeviceWindows::gauge(Metric metric, const Window& window) const {

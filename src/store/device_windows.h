@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/series.h"
+#include "meter/attribution.h"
 #include "sensors/metric.h"
 #include "store/downsample.h"
 #include "store/model.h"
@@ -22,6 +23,7 @@ struct SourceFacts {
     double period_s = 0;         ///< asked for
     double native_period_s = 0;  ///< how long a reading may be stale
     bool estimated = false;
+    meter::SensorTiming timing = {};  ///< by calibration
 };
 
 /// One device, as run.json tells it.
@@ -60,6 +62,13 @@ class DeviceWindows {
     /// gap only if its source wrote this row; the sources of a device take turns.
     void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values);
 
+    /// From now on keeps the refreshes of the energy counter near these spans.
+    void keep_refreshes(const std::vector<meter::RefreshLog::Span>& spans) { refreshes_.emplace(spans); }
+    const meter::RefreshLog* refreshes() const { return refreshes_ ? &*refreshes_ : nullptr; }
+    /// What calibration knows of that counter.
+    meter::SensorTiming energy_timing() const;
+    const std::string& id() const { return facts_.id; }
+
     DeviceMetrics over(const Window& window) const;
     /// Host and run are left for the caller. A counter appears as the power it implies.
     std::vector<Series> series() const;
@@ -87,6 +96,7 @@ class DeviceWindows {
     const Edges& edges_;
     DeviceFacts facts_;
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
+    std::optional<meter::RefreshLog> refreshes_;
     std::int64_t out_of_order_ = 0, implausible_ = 0;
     double implausible_w_ = 0;  ///< the first of them
 };

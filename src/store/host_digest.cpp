@@ -16,6 +16,7 @@
 #include "core/units.h"
 #include "store/device_windows.h"
 #include "store/run_files.h"
+#include "store/short_regions.h"
 
 namespace joulemark::store {
 namespace {
@@ -66,6 +67,11 @@ SourceFacts source_facts(const json& source, File file, double default_period_s)
     facts.native_period_s =
         json_number(source, "native_period_s").value_or(json_number(source, "period_s").value_or(0));
     facts.estimated = json_text(source, "method") == "estimated";
+    if (const auto calibration = source.find("calibration"); calibration != source.end()) {
+        facts.timing = {.refresh_s = json_number(*calibration, "refresh_s"),
+                        .lag_s = json_number(*calibration, "lag_s"),
+                        .window_s = json_number(*calibration, "window_s")};
+    }
     return facts;
 }
 
@@ -102,6 +108,14 @@ class HostReader {
         for (const json& device : json_array(run_json, "devices")) {
             if (const std::string id = json_text(device, "device"); !id.empty()) {
                 listed_device(device, id);
+            }
+        }
+    }
+
+    void keep_refreshes(const std::vector<meter::RefreshLog::Span>& spans) {
+        if (!spans.empty()) {
+            for (auto& [id, device] : devices_) {
+                device.keep_refreshes(spans);
             }
         }
     }
@@ -255,6 +269,17 @@ const json& json_array(const json& object, const char* key) {
     return found != object.end() && found->is_array() ? *found : none;
 }
 
+std::optional<double> achieved_hz(const json& end_json, const json& source) {
+    const auto meter = end_json.find("meter");
+    if (meter == end_json.end() || !meter->is_object() || !meter->contains("achieved_hz")) {
+        return std::nullopt;
+    }
+    const json& rates = meter->at("achieved_hz");
+    const std::string name = json_text(source, "source");
+    const auto of_device = json_number(rates, (name + '.' + json_text(source, "device")).c_str());
+    return of_device ? of_device : json_number(rates, name.c_str());
+}
+
 HostDigest digest_host(const std::filesystem::path& folder, const std::string& run, const std::string& host) {
     HostDigest digest;
     HostRecord& record = digest.record;
@@ -301,6 +326,7 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
     }
     const Edges edges(std::move(times));
     HostReader reader(record.run_json, edges, latest, record.warnings);
+    reader.keep_refreshes(short_spans(record.regions));
     for (const auto& [file, name] : sample_files) {
         reader.read(folder / name, file);
     }
@@ -319,6 +345,10 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
         for (const auto& [id, device] : reader.devices()) {
             region.devices.push_back(device.over(windows[i]));
         }
+    }
+    std::size_t number = 0;
+    for (const auto& [id, device] : reader.devices()) {
+        attribute_short_regions(record, device, number++);
     }
     for (const auto& [id, device] : reader.devices()) {
         for (Series& series : device.series()) {

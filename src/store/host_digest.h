@@ -27,4 +27,8 @@ bool json_flag(const nlohmann::json& object, const char* key);
 /// An empty array where there is none.
 const nlohmann::json& json_array(const nlohmann::json& object, const char* key);
 
+/// The rate at which a source of run.json was read, from the host's end.json; by source and device, or by the
+/// source alone where a file says no more.
+std::optional<double> achieved_hz(const nlohmann::json& end_json, const nlohmann::json& source);
+
 }  // namespace joulemark::store

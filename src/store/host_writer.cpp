@@ -101,8 +101,6 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
                           device.simulated);
     }
 
-    const auto meter = record.end_json ? record.end_json->value("meter", json()) : json();
-    const auto achieved = meter.is_object() ? meter.value("achieved_hz", json()) : json();
     Statement insert_source = database_.prepare("INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
     std::size_t number = 0;
     for (const json& source : json_array(record.run_json, "sources")) {
@@ -111,7 +109,7 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
                           json_array(source, "metrics").dump(), text_of(source, "method"),
                           text_of(source, "scope"), text_of(source, "origin"),
                           json_number(source, "period_s"), json_number(source, "native_period_s"),
-                          achieved.is_object() ? json_number(achieved, name.c_str()) : std::nullopt,
+                          record.end_json ? achieved_hz(*record.end_json, source) : std::nullopt,
                           json_number(source, "accuracy_pct"), text_of(source, "accuracy_note"));
     }
     Statement insert_unavailable = database_.prepare("INSERT INTO unavailable VALUES (?,?,?,?,?,?)");
@@ -119,6 +117,13 @@ void HostWriter::write_identity(std::int64_t host_id, const HostDigest& digest) 
         insert_unavailable.run(host_id, text_of(missing, "name"), text_of(missing, "quantity"),
                                text_of(missing, "scope"), text_of(missing, "reason"),
                                text_of(missing, "remedy"));
+    }
+    Statement insert_attribution =
+        database_.prepare("INSERT INTO attributions VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+    for (const Attribution& a : record.attributions) {
+        insert_attribution.run(host_id, a.device, a.name, a.regions, a.mean_duration_s, a.mean_energy_j,
+                               a.mean_bound_j, a.idle_power_w, a.refresh_s, a.lag_s, a.window_s,
+                               a.calibrated);
     }
     Statement insert_warning = database_.prepare("INSERT INTO warnings VALUES (?,?,?)");
     for (const Warning& warning : record.warnings) {

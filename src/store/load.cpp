@@ -21,6 +21,9 @@ class Loader {
           devices_(database.prepare(
               "SELECT device, component, simulated FROM devices WHERE host_id = ? ORDER BY device_number")),
           warnings_(database.prepare("SELECT code, text FROM warnings WHERE host_id = ? ORDER BY rowid")),
+          attributions_(database.prepare(
+              "SELECT device, name, regions, mean_duration_s, mean_energy_j, mean_bound_j, idle_power_w, "
+              "refresh_s, lag_s, window_s, calibrated FROM attributions WHERE host_id = ? ORDER BY rowid")),
           regions_(database.prepare(
               "SELECT name, region_index, start_ns, end_ns, ranks, open, samples, updates, tokens, loss, "
               "quality_name, "
@@ -68,6 +71,19 @@ class Loader {
         }
         for (regions_.bind(host_id); regions_.step();) {
             host.regions.push_back(region(run, host.host));
+        }
+        for (attributions_.bind(host_id); attributions_.step();) {
+            host.attributions.push_back({.device = std::string(attributions_.text(0)),
+                                         .name = std::string(attributions_.text(1)),
+                                         .regions = attributions_.integer(2),
+                                         .mean_duration_s = attributions_.real(3),
+                                         .mean_energy_j = attributions_.real(4),
+                                         .mean_bound_j = attributions_.real(5),
+                                         .idle_power_w = attributions_.optional_real(6),
+                                         .refresh_s = attributions_.real(7),
+                                         .lag_s = attributions_.real(8),
+                                         .window_s = attributions_.real(9),
+                                         .calibrated = attributions_.integer(10) != 0});
         }
         std::vector<DeviceMetrics> devices;
         for (devices_.bind(host_id); devices_.step();) {
@@ -119,7 +135,7 @@ class Loader {
         m.samples = metrics_.integer(++column);
     }
 
-    Statement runs_, expected_, hosts_, devices_, warnings_, regions_, metrics_;
+    Statement runs_, expected_, hosts_, devices_, warnings_, attributions_, regions_, metrics_;
 };
 
 }  // namespace

@@ -46,6 +46,16 @@ struct DeviceMetrics {
     bool simulated = false;
 };
 
+/// Repeats of a short region, pooled: how their energy follows from the counter of one device.
+struct Attribution {
+    std::string device, name;
+    std::int64_t regions = 0;
+    double mean_duration_s = 0, mean_energy_j = 0, mean_bound_j = 0;
+    std::optional<double> idle_power_w;              ///< outside all regions
+    double refresh_s = 0, lag_s = 0, window_s = 0;  ///< of the sensor
+    bool calibrated = false;                         ///< lag and window were known, else fitted
+};
+
 /// One region of one host; ranks of the host added up. `joulemark.command` is the whole command.
 struct RegionRecord {
     std::string run, host, name;
@@ -68,6 +78,7 @@ struct HostRecord {
     nlohmann::json run_json;
     std::optional<nlohmann::json> end_json;  ///< absent: the host was cut
     std::vector<RegionRecord> regions;       ///< by start
+    std::vector<Attribution> attributions;
     std::vector<Warning> warnings;           ///< of the meter (both files) and of reading the folder
 };
 

@@ -7,7 +7,7 @@ namespace joulemark::store {
 
 /// PRAGMA user_version of the database. A database of another version is made again from the run files,
 /// so there are no migrations: raise it with every change of schema_sql or of the meaning of a column.
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 
 /// Described in docs/schema.md. No STRICT tables: the SQLite of many clusters' Python cannot open them.
 /// Keys start with the host, so that everything of one host is one range of the file.
@@ -127,6 +127,21 @@ CREATE TABLE region_devices (
     samples INTEGER NOT NULL,
     PRIMARY KEY (host_id, region_number, device_number),
     FOREIGN KEY (host_id, region_number) REFERENCES regions ON DELETE CASCADE) WITHOUT ROWID;
+
+CREATE TABLE attributions (
+    host_id INTEGER NOT NULL REFERENCES hosts ON DELETE CASCADE,
+    device TEXT NOT NULL,
+    name TEXT NOT NULL,
+    regions INTEGER NOT NULL,
+    mean_duration_s REAL NOT NULL,
+    mean_energy_j REAL NOT NULL,
+    mean_bound_j REAL NOT NULL,
+    idle_power_w REAL,
+    refresh_s REAL NOT NULL,
+    lag_s REAL NOT NULL,
+    window_s REAL NOT NULL,
+    calibrated INTEGER NOT NULL);
+CREATE INDEX attributions_of_host ON attributions (host_id);
 
 CREATE TABLE series (
     series_id INTEGER PRIMARY KEY,

@@ -153,6 +153,18 @@ Reading<double> Device::energy_j() const {
     return {millijoules.status, static_cast<double>(millijoules.value) * 1e-3};
 }
 
+Reading<double> Device::ecc_errors(int type) const {
+    const auto errors = get<unsigned long long>(api_->ecc_errors, handle_, type, api::ecc_since_boot);
+    return {errors.status, static_cast<double>(errors.value)};
+}
+
+Reading<unsigned> Device::compute_processes() const {
+    unsigned count = 0;
+    const api::Return status = call(api_->compute_processes, handle_, &count, static_cast<api::ProcessInfo*>(nullptr));
+    // No room for the list is how the number is told.
+    return {status == api::error_insufficient_size ? api::success : status, count};
+}
+
 Reading<api::Utilization> Device::utilization() const {
     return get<api::Utilization>(api_->utilization, handle_);
 }

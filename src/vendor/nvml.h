@@ -50,6 +50,10 @@ class Device {
     Reading<double> module_power_w() const;   ///< GPU, CPU and memory of a Grace-Hopper module
     Reading<std::uint64_t> energy_mj() const;  ///< since the driver was loaded; a slow call, 3-4 ms
     Reading<double> energy_j() const;         ///< the same in joules
+    /// ECC errors of all memories since the driver was loaded; `type` is api::ecc_corrected or ecc_uncorrected.
+    Reading<double> ecc_errors(int type) const;
+    /// Processes with a compute context on this GPU, as far as this user may see them.
+    Reading<unsigned> compute_processes() const;
     Reading<api::Utilization> utilization() const;
     Reading<double> sm_clock_mhz() const;
     Reading<double> memory_clock_mhz() const;

@@ -111,6 +111,16 @@ inline constexpr unsigned int gpm_nvlink_rx = 60;    // MiB/s, all links
 inline constexpr unsigned int gpm_nvlink_tx = 61;    // MiB/s, all links
 inline constexpr int gpm_metric_max = 210;      // of the library generation whose struct version is 1
 
+struct ProcessInfo {  // only ever counted
+    unsigned int pid;
+    unsigned long long used_gpu_memory;
+    unsigned int gpu_instance_id, compute_instance_id;
+};
+
+inline constexpr int ecc_corrected = 0;    // nvmlMemoryErrorType_t
+inline constexpr int ecc_uncorrected = 1;
+inline constexpr int ecc_since_boot = 0;   // nvmlEccCounterType_t: volatile
+
 struct GpmMetric {
     unsigned int metric_id;
     Return status;
@@ -153,6 +163,9 @@ struct GpmSupport {
     X(memory, "nvmlDeviceGetMemoryInfo", Return(Device, Memory*))                                           \
     X(power_usage, "nvmlDeviceGetPowerUsage", Return(Device, unsigned int*))                                \
     X(total_energy, "nvmlDeviceGetTotalEnergyConsumption", Return(Device, unsigned long long*))             \
+    X(ecc_errors, "nvmlDeviceGetTotalEccErrors", Return(Device, int, int, unsigned long long*))             \
+    X(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3",                                         \
+      Return(Device, unsigned int*, ProcessInfo*))                                                          \
     X(utilization, "nvmlDeviceGetUtilizationRates", Return(Device, Utilization*))                           \
     X(clock, "nvmlDeviceGetClockInfo", Return(Device, int, unsigned int*))                                  \
     X(max_clock, "nvmlDeviceGetMaxClockInfo", Return(Device, int, unsigned int*))                           \

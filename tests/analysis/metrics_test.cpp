@@ -104,6 +104,40 @@ TEST(RunMetrics, EnergiesAddOverHostsAndTimesAreTheSlowest) {
     EXPECT_DOUBLE_EQ(*run.gpu_hours, 4 * 27 / 3600.0);
 }
 
+TEST(RunMetrics, NodesMayHaveDifferentNumbersOfGpus) {
+    auto record = two_hosts();
+    store::HostRecord& small = record.hosts[1];
+    small.run_json = host_json("node1", 1);
+    double left_out_j = 0;
+    for (auto& region : small.regions) {
+        std::erase_if(region.devices, [](const auto& device) { return device.component == "gpu" && device.device != "gpu0"; });
+    }
+    for (const auto& region : two_hosts().hosts[1].regions) {
+        for (const auto& device : region.devices) {
+            if (region.name == "joulemark.command" && device.component == "gpu" && device.device != "gpu0") {
+                left_out_j += *device.energy_j;
+            }
+        }
+    }
+    const RunMetrics run = run_metrics(record);
+    EXPECT_GT(left_out_j, 0);
+    EXPECT_DOUBLE_EQ(*run.energy_j, *run_metrics(two_hosts()).energy_j - left_out_j);
+    EXPECT_EQ(run.gpu_count, run_metrics(two_hosts()).gpu_count - 1);
+}
+
+TEST(RunMetrics, ClocksOfHostsMayDifferByHours) {
+    auto record = two_hosts();
+    for (auto& region : record.hosts[1].regions) {
+        region.start_ns += 3 * 3600 * ns_per_s;
+        region.end_ns += 3 * 3600 * ns_per_s;
+    }
+    const RunMetrics run = run_metrics(record), plain = run_metrics(two_hosts());
+    EXPECT_EQ(run.energy_j, plain.energy_j);
+    EXPECT_EQ(run.epoch_time_s, plain.epoch_time_s);
+    EXPECT_EQ(run.wall_time_s, plain.wall_time_s);
+    EXPECT_EQ(run.warnings.size(), plain.warnings.size());
+}
+
 TEST(RunMetrics, AMissingHostLeavesNoTotal) {
     auto record = two_hosts();
     record.hosts.pop_back();

@@ -55,6 +55,13 @@ Table fake_table() {
     table.total_energy = [](Device d, unsigned long long* out) {
         return give(gpu(d).status("energy"), out, gpu(d).energy_mj);
     };
+    table.compute_processes = [](Device d, unsigned* count, ProcessInfo*) {
+        *count = gpu(d).processes;
+        return *count == 0 ? success : error_insufficient_size;
+    };
+    table.ecc_errors = [](Device d, int type, int, unsigned long long* out) {
+        return gpu(d).ecc ? give(success, out, *gpu(d).ecc / (type == ecc_corrected ? 1 : 10)) : error_not_supported;
+    };
     table.utilization = [](Device d, Utilization* out) {
         return give(gpu(d).status("utilization"), out, Utilization{97, 55});
     };

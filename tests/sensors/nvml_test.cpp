@@ -192,6 +192,31 @@ TEST(Nvml, mig_board_is_counted_once_and_flagged_shared) {
     EXPECT_THAT(nvml.report("nvml.energy gpu0", "energy").reason, HasSubstr("shared by all its slices"));
 }
 
+TEST(Nvml, gpu_on_which_others_compute_is_flagged_shared) {
+    Nvml nvml{.gpus = {{.processes = 2}, {}}};
+    nvml.discover();
+    EXPECT_THAT(nvml.machine.warnings, ElementsAre(HasSubstr("gpu0 is shared: 2 processes")));
+    EXPECT_THAT(nvml.report("nvml.energy gpu0", "energy").reason, HasSubstr("shared with other processes"));
+    EXPECT_THAT(nvml.report("nvml.energy gpu1", "energy").reason, Not(HasSubstr("shared")));
+}
+
+TEST(Nvml, memory_errors_are_counted_where_the_gpu_has_ecc) {
+    Nvml nvml{.gpus = {{.ecc = 120}}};
+    nvml.discover();
+    Source& energy = nvml.source("nvml.energy");
+    ASSERT_THAT(energy.info().metrics, ElementsAre(Metric::gpu_energy_j, Metric::gpu_ecc_corrected_errors,
+                                                   Metric::gpu_ecc_uncorrected_errors));
+    std::array<double, 3> values{};
+    energy.read(values);
+    EXPECT_EQ(values[1], 120);
+    EXPECT_EQ(values[2], 12);
+
+    Nvml without{.gpus = {{}}};
+    without.discover();
+    EXPECT_THAT(without.source("nvml.energy").info().metrics, ElementsAre(Metric::gpu_energy_j));
+    EXPECT_THAT(without.report("nvml.energy gpu0", "ecc uncorrected errors").status, "unavailable");
+}
+
 TEST(Nvml, grace_hopper_counter_is_the_modules) {
     Nvml nvml{.gpus = {{.name = "NVIDIA GH200 480GB"}}};
     nvml.discover();

@@ -45,6 +45,9 @@ TEST(NvmlHeader, ReturnCodes) {
 }
 
 TEST(NvmlHeader, Constants) {
+    EXPECT_SAME_VALUE(ecc_corrected, NVML_MEMORY_ERROR_TYPE_CORRECTED);
+    EXPECT_SAME_VALUE(ecc_uncorrected, NVML_MEMORY_ERROR_TYPE_UNCORRECTED);
+    EXPECT_SAME_VALUE(ecc_since_boot, NVML_VOLATILE_ECC);
     EXPECT_SAME_VALUE(type_double, NVML_VALUE_TYPE_DOUBLE);
     EXPECT_SAME_VALUE(type_unsigned, NVML_VALUE_TYPE_UNSIGNED_INT);
     EXPECT_SAME_VALUE(type_unsigned_long, NVML_VALUE_TYPE_UNSIGNED_LONG);
@@ -178,6 +181,10 @@ JOULEMARK_NVML_REQUIRED(SYMBOL)
 JOULEMARK_NVML_OPTIONAL(SYMBOL)
 #undef SYMBOL
 
+TEST(NvmlHeader, ProcessInfo) {
+    EXPECT_SAME_SIZE(ProcessInfo, nvmlProcessInfo_t);
+}
+
 TEST(NvmlHeader, Functions) {
     int checked = 0;
 #define CHECK(member, function)                                                                          \
@@ -198,6 +205,8 @@ TEST(NvmlHeader, Functions) {
     CHECK(memory, nvmlDeviceGetMemoryInfo)
     CHECK(power_usage, nvmlDeviceGetPowerUsage)
     CHECK(total_energy, nvmlDeviceGetTotalEnergyConsumption)
+    CHECK(ecc_errors, nvmlDeviceGetTotalEccErrors)
+    CHECK(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3)
     CHECK(utilization, nvmlDeviceGetUtilizationRates)
     CHECK(clock, nvmlDeviceGetClockInfo)
     CHECK(max_clock, nvmlDeviceGetMaxClockInfo)

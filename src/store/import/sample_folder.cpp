@@ -173,7 +173,31 @@ std::string region_file(const std::filesystem::path& path) {
     return content;
 }
 
-nlohmann::json source_json(const char* name, const Samples& samples, const char* method) {
+/// How often the last metric of these samples shows a new value: the sensor's refresh, where it was read more
+/// often than that.
+std::optional<double> refresh_s(const Samples& samples) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(all_metrics, samples.metrics.back()) -
+                                             all_metrics.begin());
+    std::vector<std::int64_t> distances;
+    std::int64_t changed_ns = 0;
+    for (std::size_t i = 1; i < samples.rows.size(); ++i) {
+        if (samples.rows[i].values[at] != samples.rows[i - 1].values[at]) {
+            if (changed_ns != 0) {
+                distances.push_back(samples.rows[i].time_ns - changed_ns);
+            }
+            changed_ns = samples.rows[i].time_ns;
+        }
+    }
+    if (distances.empty() || distances.size() * 3 > samples.rows.size()) {
+        return std::nullopt;
+    }
+    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
+    std::ranges::nth_element(distances, middle);
+    return seconds(*middle);
+}
+
+nlohmann::json source_json(const char* name, const Samples& samples, const char* method,
+                           std::optional<double> native_period_s) {
     return {{"source", name},
             {"device", "gpu0"},
             {"metrics", samples.metrics},
@@ -181,7 +205,7 @@ nlohmann::json source_json(const char* name, const Samples& samples, const char*
             {"scope", "gpu board"},
             {"origin", "imported"},
             {"period_s", samples.period_s},
-            {"native_period_s", nullptr},
+            {"native_period_s", native_period_s ? nlohmann::json(*native_period_s) : nlohmann::json()},
             {"accuracy_pct", nullptr},
             {"accuracy_note", ""}};
 }
@@ -224,7 +248,9 @@ Imported import_sample_folder(const std::filesystem::path& folder, const Pairs& 
            {"component", "gpu"},
            {"index", 0},
            {"simulated", false}}}},
-        {"sources", {source_json("fast", fast, "sampled"), source_json("slow", slow, "counter")}}};
+        {"sources",
+         {source_json("fast", fast, "sampled", std::nullopt),
+          source_json("slow", slow, "counter", slow.metrics.empty() ? std::nullopt : refresh_s(slow))}}};
     run.write(results);
     return {{run.run}, {}};
 }
