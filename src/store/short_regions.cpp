@@ -15,6 +15,8 @@ namespace {
 /// Longer than this no region is attributed, whatever the sensor: none in use refreshes slower than ten times
 /// a second.
 constexpr std::int64_t longest_ns = 5 * ns_per_s;
+/// A bound wider than this share of its energy is worth a warning.
+constexpr double wide_bound = 0.1;
 
 bool of_program(const RegionRecord& region) {
     return !region.open && region.end_ns > region.start_ns &&
@@ -53,6 +55,14 @@ void attribute_short_regions(HostRecord& host, const DeviceWindows& device, std:
         return;
     }
     const auto refuse = [&](const Failure& failure) {
+        const bool coarse = std::ranges::any_of(host.regions, [&](const RegionRecord& region) {
+            const DeviceMetrics& metrics = region.devices[number];
+            return is_short(region) && metrics.energy_j &&
+                   metrics.energy_bound_j.value_or(0) > wide_bound * *metrics.energy_j;
+        });
+        if (!coarse) {
+            return;
+        }
         host.warnings.push_back(
             {"short_regions",
              fmt::format("{}: energy of short regions is a difference of stale readings, within "

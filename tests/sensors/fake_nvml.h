@@ -24,7 +24,7 @@ struct FakeGpu {
     double sm_util = 42;  ///< NaN: the counters have not refreshed since the sample before
     bool gpm = true;
     unsigned processes = 0;               ///< that compute on it
-    std::optional<unsigned long long> ecc;  ///< corrected errors; ten times fewer were not
+    std::optional<unsigned long long> ecc = {};  ///< corrected errors; ten times fewer were not
     std::map<std::string, nvml::api::Return> fails = {};  ///< call -> return code
 
     nvml::api::Return status(const char* call) const {
