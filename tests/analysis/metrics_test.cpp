@@ -105,14 +105,15 @@ TEST(RunMetrics, EnergiesAddOverHostsAndTimesAreTheSlowest) {
 }
 
 TEST(RunMetrics, NodesMayHaveDifferentNumbersOfGpus) {
-    auto record = two_hosts();
+    const auto whole = two_hosts();
+    auto record = whole;
     store::HostRecord& small = record.hosts[1];
     small.run_json = host_json("node1", 1);
     double left_out_j = 0;
     for (auto& region : small.regions) {
         std::erase_if(region.devices, [](const auto& device) { return device.component == "gpu" && device.device != "gpu0"; });
     }
-    for (const auto& region : two_hosts().hosts[1].regions) {
+    for (const auto& region : whole.hosts[1].regions) {
         for (const auto& device : region.devices) {
             if (region.name == "joulemark.command" && device.component == "gpu" && device.device != "gpu0") {
                 left_out_j += *device.energy_j;
