@@ -15,6 +15,7 @@
 #include "analysis/quality.h"
 #include "analysis/regressions.h"
 #include "analysis/sensitivity.h"
+#include "analysis/wall_calibration.h"
 #include "analysis/warnings.h"
 
 namespace joulemark::analysis {
@@ -35,6 +36,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.regressions = power_regressions(model.configurations);
     std::ranges::move(factor_effects(model.configurations), std::back_inserter(model.regressions));
     model.sensitivity = sensitivity_of(model.runs, model.configurations);
+    model.wall_calibration = wall_calibrations(model.runs);
     model.least_energy = least_energy_of(model.configurations);
     model.batch_knees = batch_knees(model.configurations);
     model.hardware = compare_hardware(model.configurations);

@@ -36,6 +36,20 @@ json warnings_json(const std::vector<Warning>& warnings) {
     return list;
 }
 
+json profile_json(const std::optional<PowerProfile>& profile) {
+    if (!profile) {
+        return nullptr;
+    }
+    return {{"p5_w", finite(profile->p5_w)},
+            {"median_w", finite(profile->median_w)},
+            {"p95_w", finite(profile->p95_w)},
+            {"sd_w", finite(profile->sd_w)},
+            {"fluctuation_hz", finite(profile->fluctuation_hz)},
+            {"at_limit_pct", maybe(profile->at_limit_pct)},
+            {"idle_pct", maybe(profile->idle_pct)},
+            {"gpus", profile->gpus}};
+}
+
 json run_json(const RunMetrics& run) {
     json entry{{"run", run.run},
                {"status", run.status},
@@ -57,6 +71,8 @@ json run_json(const RunMetrics& run) {
                              {"after", maybe(baseline.idle_after_w)}};
     entry["thermal"] = {{"change_k", maybe(baseline.temperature_change_k)},
                         {"steady", baseline.steady ? json(*baseline.steady) : json(nullptr)}};
+    entry["power_profile"] = profile_json(run.profile);
+    entry["decimated_1hz_pct"] = maybe(run.decimated_1hz_pct);
     entry["quality"] = run.quality ? json{{"name", run.quality->name},
                                           {"value", finite(run.quality->value)},
                                           {"direction", run.quality->direction}}
@@ -89,6 +105,21 @@ json configuration_json(const Configuration& configuration) {
         entry[name] = summary_json(summary);
     }
     return entry;
+}
+
+json wall_json(const WallCalibration& calibration) {
+    json estimates = json::array();
+    for (const auto& run : calibration.estimates) {
+        estimates.push_back({{"run", run.run}, {"wall_energy_estimated_j", estimate(run.wall_energy_j)}});
+    }
+    return {{"hardware", calibration.hardware},
+            {"components", calibration.components},
+            {"base_w", estimate(calibration.base_w)},
+            {"factor", estimate(calibration.factor)},
+            {"r2", finite(calibration.r2)},
+            {"n", calibration.n},
+            {"estimates", estimates},
+            {"simulated", calibration.simulated}};
 }
 
 json least_energy_json(const LeastEnergy& least) {
@@ -262,6 +293,7 @@ void append_regions(json& list, const RunMetrics& run) {
                         {"gpu_busy_pct", maybe(region.gpu_busy_pct)},
                         {"sm_util_pct", maybe(region.sm_util_pct)},
                         {"simulated", region.simulated},
+                        {"power_profile", profile_json(region.profile)},
                         {"provenance", {{"method", region.method}}}});
     }
 }
@@ -320,6 +352,7 @@ json to_json(const Model& model) {
             {"energy_per_sample", lines_json(model.energy_per_sample, "slope_wh")},
             {"regressions", list_of(model.regressions, regression_json)},
             {"sensitivity", list_of(model.sensitivity, sensitivity_json)},
+            {"wall_calibration", list_of(model.wall_calibration, wall_json)},
             {"least_energy", list_of(model.least_energy, least_energy_json)},
             {"batch_knees", list_of(model.batch_knees, knee_json)},
             {"hardware", list_of(model.hardware, hardware_json)},

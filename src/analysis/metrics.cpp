@@ -93,6 +93,7 @@ RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
                          .gpu_memory_util_pct = sum.gpu_memory_util_pct(),
                          .gpu_busy_pct = sum.gpu_busy_pct(),
                          .sm_util_pct = sum.sm_util_pct(),
+                         .profile = sum.profile(),
                          .method = sum.method()};
 }
 
@@ -264,6 +265,8 @@ class Builder {
         metrics_.throttled_pct = command_.throttled_pct();
         metrics_.sm_clock_mhz = command_.sm_clock_mhz();
         metrics_.max_gpu_power_w = command_.max_gpu_power_w();
+        metrics_.profile = command_.profile();
+        metrics_.decimated_1hz_pct = command_.decimated_1hz_pct();
         metrics_.components = command_.contained();
         metrics_.simulated = metrics_.simulated || command_.simulated();
     }

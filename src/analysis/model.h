@@ -41,6 +41,13 @@ struct Coverage {
     double covered_pct = 0;
 };
 
+/// The shape of the power of a window's GPUs, averaged over them: each profile is one GPU's own.
+struct PowerProfile {
+    double p5_w = 0, median_w = 0, p95_w = 0, sd_w = 0, fluctuation_hz = 0;
+    Value at_limit_pct, idle_pct;
+    std::size_t gpus = 0;
+};
+
 /// One region on one host, its devices added up.
 struct RegionMetrics {
     std::string host, name;
@@ -49,6 +56,7 @@ struct RegionMetrics {
     Value samples, updates, tokens, loss;
     Value energy_counter_j, energy_integrated_j, energy_j, energy_bound_j;
     Value mean_power_w, gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;
+    std::optional<PowerProfile> profile;
     std::string
         method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
 };
@@ -94,6 +102,9 @@ struct RunMetrics {
     double gpu_count = 0;                           ///< metered
     Value host_memory_gb;                           ///< of all hosts; absent when one did not tell
     Value max_gpu_power_w;                          ///< of any GPU: tells whether a cap was ever reached
+    std::optional<PowerProfile> profile;  ///< of the command
+    /// What one sample a second would have made of the mean power, relative to the samples there are.
+    Value decimated_1hz_pct;
     std::optional<Quality> quality;
     std::string train_seed;                    ///< "" when the program did not tell it
     std::vector<std::string> components;       ///< that energy_j adds up
@@ -212,6 +223,21 @@ struct Sensitivity {
     std::vector<Conclusion> conclusions;
 };
 
+/// Wall power per host over that of the measured components, and what it says of runs without a wall meter.
+struct WallCalibration {
+    std::string hardware;
+    std::vector<std::string> components;
+    stats::Estimate base_w, factor;  ///< wall = base_w + factor x components
+    double r2 = 0;
+    std::size_t n = 0;  ///< runs with both
+    struct Run {
+        std::string run;
+        stats::Estimate wall_energy_j;  ///< estimated, with its prediction interval
+    };
+    std::vector<Run> estimates;
+    bool simulated = false;
+};
+
 /// The level of least energy per epoch over a cap or a clock.
 struct LeastEnergy {
     std::string factor;
@@ -272,6 +298,7 @@ struct Model {
     std::vector<EnergyLine> energy_per_gpu_hour, energy_per_sample;
     std::vector<Regression> regressions;
     std::vector<Sensitivity> sensitivity;
+    std::vector<WallCalibration> wall_calibration;
     std::vector<LeastEnergy> least_energy;
     std::vector<BatchKnee> batch_knees;
     std::vector<HardwareComparison> hardware;

@@ -67,6 +67,12 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
                          "configurations",
                          run.provenance["energy_j"].value("bound_j", 0.0), *run.energy_j)});
     }
+    if (std::abs(run.decimated_1hz_pct.value_or(0)) > 100 * tolerated_disagreement) {
+        warnings.push_back({"fast_fluctuation",
+                            fmt::format("one power sample a second would put the mean power {:+.1f} % off: integrals of "
+                                        "slow samples do not fit this load",
+                                        *run.decimated_1hz_pct)});
+    }
     if (const auto partly = run.provenance["energy_j"].find("partly_measured");
         partly != run.provenance["energy_j"].end()) {
         warnings.push_back(

@@ -84,6 +84,19 @@ void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const Host
             throttled_.add(device.throttled_pct);
             clock_.add(device.sm_clock_mhz);
             max_gpu_power_ = std::max(max_gpu_power_, device.max_power_w);
+            if (const auto& profile = device.profile) {
+                shape_.p5.add(profile->p5_w);
+                shape_.median.add(profile->median_w);
+                shape_.p95.add(profile->p95_w);
+                shape_.sd.add(profile->sd_w);
+                shape_.fluctuation.add(profile->fluctuation_hz);
+                shape_.at_limit.add(profile->at_limit_pct);
+                shape_.idle.add(profile->idle_pct);
+            }
+        }
+        if (device.component != "node" && device.mean_power_w && device.mean_power_1hz_w) {
+            sampled_w_ += *device.mean_power_w;
+            sampled_1hz_w_ += *device.mean_power_1hz_w;
         }
     }
     if (gpus < inventory.gpus.size()) {  // lost before their first sample
@@ -108,6 +121,9 @@ void WindowSum::add(const WindowSum& other) {
                               &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
         (this->*member).add(other.*member);
     }
+    std::apply([&](auto... member) { ((shape_.*member).add(other.shape_.*member), ...); }, shape_members);
+    sampled_w_ += other.sampled_w_;
+    sampled_1hz_w_ += other.sampled_1hz_w_;
     max_gpu_power_ = std::max(max_gpu_power_, other.max_gpu_power_);
     module_scope_ = module_scope_ || other.module_scope_;
     simulated_ = simulated_ || other.simulated_;
@@ -171,6 +187,24 @@ Value WindowSum::energy_bound_j() const {
         accumulate(total, parts_.at(name).bound_j);
     }
     return total;
+}
+
+std::optional<PowerProfile> WindowSum::profile() const {
+    if (shape_.median.n == 0) {
+        return std::nullopt;
+    }
+    return PowerProfile{.p5_w = *shape_.p5.mean(),
+                        .median_w = *shape_.median.mean(),
+                        .p95_w = *shape_.p95.mean(),
+                        .sd_w = *shape_.sd.mean(),
+                        .fluctuation_hz = *shape_.fluctuation.mean(),
+                        .at_limit_pct = shape_.at_limit.mean(),
+                        .idle_pct = shape_.idle.mean(),
+                        .gpus = static_cast<std::size_t>(shape_.median.n)};
+}
+
+Value WindowSum::decimated_1hz_pct() const {
+    return sampled_w_ > 0 ? Value(100 * (sampled_1hz_w_ / sampled_w_ - 1)) : std::nullopt;
 }
 
 std::string WindowSum::method() const {

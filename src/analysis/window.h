@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +53,9 @@ class WindowSum {
     Value sm_clock_mhz() const { return clock_.mean(); }
     Value max_gpu_power_w() const { return max_gpu_power_; }
     bool simulated() const { return simulated_; }
+    std::optional<PowerProfile> profile() const;
+    /// Off the mean power of all samples, in per cent of it.
+    Value decimated_1hz_pct() const;
 
   private:
     /// Mean over devices.
@@ -79,6 +83,15 @@ class WindowSum {
     std::map<std::string, Part> parts_;
     SideBySide both_, any_;
     Value max_gpu_power_;
+    /// Of GPUs that have a profile.
+    struct Shape {
+        Average p5, median, p95, sd, fluctuation, at_limit, idle;
+    };
+    static constexpr auto shape_members =
+        std::tuple(&Shape::p5, &Shape::median, &Shape::p95, &Shape::sd, &Shape::fluctuation, &Shape::at_limit,
+                   &Shape::idle);
+    Shape shape_;
+    double sampled_w_ = 0, sampled_1hz_w_ = 0;  ///< of the devices that have both
     Average memory_, memory_busy_, busy_, sm_, throttled_, clock_;
     bool module_scope_ = false, simulated_ = false;
 };

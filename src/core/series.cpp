@@ -20,6 +20,10 @@ std::size_t Edges::at(std::int64_t time) const {
     return static_cast<std::size_t>(found - times_.begin());
 }
 
+bool Edges::has(std::int64_t time) const {
+    return std::ranges::binary_search(times_, time);
+}
+
 double GaugeTotals::mean() const {
     return covered_ns > 0 ? integral / seconds(covered_ns) : std::numeric_limits<double>::quiet_NaN();
 }

@@ -22,6 +22,7 @@ class Edges {
     std::size_t slot_count() const { return 2 * times_.size() + 1; }
     /// The number of the edge at `time`, which must be one.
     std::size_t at(std::int64_t time) const;
+    bool has(std::int64_t time) const;
 
   private:
     std::vector<std::int64_t> times_;

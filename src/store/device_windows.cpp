@@ -55,8 +55,45 @@ std::int64_t max_gap_ns(double period_s) {
     return nanoseconds(std::max(3 * period_s, min_gap_s));
 }
 
-DeviceWindows::DeviceWindows(const Edges& edges, DeviceFacts facts)
-    : edges_(edges), facts_(std::move(facts)) {}
+DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts)
+    : edges_(edges),
+      profile_edges_(profile_edges),
+      facts_(std::move(facts)),
+      limit_w_(facts_.power_limit_w.value_or(nan)),
+      busy_pct_(nan) {}
+
+/// The best power of a row that has one, with what the row or earlier ones say of limit and utilisation.
+void DeviceWindows::profile_row(std::int64_t time_ns, std::span<const Metric> metrics,
+                                std::span<const double> values) {
+    double watts = nan;
+    std::size_t best = power_metrics.size();
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+        const auto rank =
+            static_cast<std::size_t>(std::ranges::find(power_metrics, metrics[i]) - power_metrics.begin());
+        if (rank < best && !std::isnan(values[i]) && plausible_power(values[i])) {
+            best = rank;
+            watts = values[i];
+        } else if (metrics[i] == gpu_power_limit_w && !std::isnan(values[i])) {
+            limit_w_ = values[i];
+        } else if (metrics[i] == gpu_busy_pct && !std::isnan(values[i])) {
+            busy_pct_ = values[i];
+        }
+    }
+    if (std::isnan(watts)) {
+        return;
+    }
+    if (!profile_) {
+        const SourceFacts* source = source_of(power_metrics[best]);
+        const std::int64_t gap = max_gap_ns(source != nullptr ? source->period_s : facts_.period_s);
+        profile_.emplace(profile_edges_, gap);
+        power_1hz_.emplace(edges_, gap);
+    }
+    profile_->add(time_ns, watts, limit_w_, busy_pct_);
+    if (last_1hz_ns_ == 0 || time_ns - last_1hz_ns_ >= ns_per_s) {
+        power_1hz_->add(time_ns, watts);
+        last_1hz_ns_ = time_ns;
+    }
+}
 
 const SourceFacts* DeviceWindows::source_of(Metric metric) const {
     const auto found = std::ranges::find_if(facts_.sources, [&](const SourceFacts& source) {
@@ -147,6 +184,7 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
 
 void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
                         std::span<const double> values) {
+    profile_row(time_ns, metrics, values);
     std::array<bool, sensors::metric_count> filled{};
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         if (!std::isnan(values[i])) {
@@ -261,6 +299,13 @@ DeviceMetrics DeviceWindows::over(const Window& window) const {
     metrics.component = facts_.component;
     metrics.simulated = facts_.simulated;
     add_energy(metrics, window);
+    if (profile_ && profile_edges_.has(window.start_edge) && profile_edges_.has(window.end_edge)) {
+        metrics.profile = profile_->over(window.start_edge, window.end_edge);
+    }
+    if (power_1hz_) {
+        const GaugeTotals sparse = power_1hz_->over(window.start_edge, window.end_edge);
+        metrics.mean_power_1hz_w = sparse.covered_ns > 0 ? present(sparse.mean()) : std::nullopt;
+    }
     const GaugeTotals memory = gauge(gpu_memory_used_bytes, window);
     metrics.gpu_memory_util_pct = share_pct(mean(memory), facts_.memory_bytes);
     metrics.gpu_memory_max_pct = share_pct(present(memory.maximum), facts_.memory_bytes);

@@ -14,6 +14,7 @@
 #include "sensors/metric.h"
 #include "store/downsample.h"
 #include "store/model.h"
+#include "store/power_profile.h"
 
 namespace joulemark::store {
 
@@ -55,8 +56,8 @@ std::int64_t max_gap_ns(double period_s);
 ///  * the counter is the best estimate where it spans the window and is plausible against the power.
 class DeviceWindows {
   public:
-    /// `edges` must outlive it.
-    DeviceWindows(const Edges& edges, DeviceFacts facts);
+    /// Both edges must outlive it; `profile_edges` are of the windows that get a power profile.
+    DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts);
 
     /// One row of a sample file: values[i] belongs to metrics[i], NaN is an empty field. An empty field is a
     /// gap only if its source wrote this row; the sources of a device take turns.
@@ -87,6 +88,7 @@ class DeviceWindows {
 
     void put(sensors::Metric metric, std::int64_t time_ns, double value);
     bool plausible_power(double watts) const;
+    void profile_row(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
     const Channel* channel(sensors::Metric metric) const;
@@ -94,7 +96,12 @@ class DeviceWindows {
     GaugeTotals gauge(sensors::Metric metric, const Window& window) const;
 
     const Edges& edges_;
+    const Edges& profile_edges_;
     DeviceFacts facts_;
+    std::optional<PowerProfile> profile_;
+    std::optional<GaugeSeries> power_1hz_;
+    std::int64_t last_1hz_ns_ = 0;
+    double limit_w_, busy_pct_;  ///< last seen; NaN before
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
     std::optional<meter::RefreshLog> refreshes_;
     std::int64_t out_of_order_ = 0, implausible_ = 0;

@@ -100,9 +100,9 @@ std::int64_t latest_ns(const HostRecord& record, const std::filesystem::path& fo
 /// Reads the sample files of one host into the windows of its devices.
 class HostReader {
   public:
-    HostReader(const json& run_json, const Edges& edges, std::int64_t latest_ns,
+    HostReader(const json& run_json, const Edges& edges, const Edges& profile_edges, std::int64_t latest_ns,
                std::vector<Warning>& warnings)
-        : run_json_(run_json), edges_(edges), latest_ns_(latest_ns), warnings_(warnings) {
+        : run_json_(run_json), edges_(edges), profile_edges_(profile_edges), latest_ns_(latest_ns), warnings_(warnings) {
         const double rate_hz = json_number(run_json, "rate_hz").value_or(0);
         period_s_ = rate_hz > 0 ? 1 / rate_hz : 0;
         for (const json& device : json_array(run_json, "devices")) {
@@ -173,7 +173,7 @@ class HostReader {
                 facts.sources.push_back(source_facts(source, file, period_s_));
             }
         }
-        devices_.try_emplace(id, edges_, std::move(facts));
+        devices_.try_emplace(id, edges_, profile_edges_, std::move(facts));
     }
 
     DeviceWindows& device(std::string_view id, File file) {
@@ -187,7 +187,7 @@ class HostReader {
             facts.component = component_of(id, file);
             facts.simulated = json_flag(run_json_, "simulated");
             facts.period_s = period_s_;
-            found = devices_.try_emplace(facts.id, edges_, facts).first;
+            found = devices_.try_emplace(facts.id, edges_, profile_edges_, facts).first;
         }
         last_id_ = found->first;
         last_device_ = &found->second;
@@ -196,6 +196,7 @@ class HostReader {
 
     const json& run_json_;
     const Edges& edges_;
+    const Edges& profile_edges_;
     std::int64_t latest_ns_;
     std::vector<Warning>& warnings_;
     double period_s_ = 0;
@@ -205,6 +206,22 @@ class HostReader {
     DeviceWindows* last_device_ = nullptr;
     std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max(), last_ns_ = 0;
 };
+
+/// Edges of the windows long enough for a power profile: 10 s, and a thousandth of the longest, so that memory stays
+/// small whatever a program marks.
+std::vector<std::int64_t> profile_times(const std::vector<Window>& windows) {
+    std::int64_t longest = 0;
+    for (const Window& window : windows) {
+        longest = std::max(longest, window.end_edge == after_all ? 0 : window.end_edge - window.start_edge);
+    }
+    std::vector<std::int64_t> times;
+    for (const Window& window : windows) {
+        if (window.end_edge - window.start_edge >= std::max(10 * ns_per_s, longest / 1000)) {
+            times.insert(times.end(), {window.start_edge, window.end_edge});
+        }
+    }
+    return times;
+}
 
 /// The whole command is a region, the first one here, even where the meter could not mark it. True when
 /// not even its start is known.
@@ -325,7 +342,8 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
         times.insert(times.end(), {windows.back().start_edge, windows.back().end_edge});
     }
     const Edges edges(std::move(times));
-    HostReader reader(record.run_json, edges, latest, record.warnings);
+    const Edges profile_edges(profile_times(windows));
+    HostReader reader(record.run_json, edges, profile_edges, latest, record.warnings);
     reader.keep_refreshes(short_spans(record.regions));
     for (const auto& [file, name] : sample_files) {
         reader.read(folder / name, file);

@@ -44,7 +44,7 @@ HostWriter::HostWriter(Database& database)
     : database_(database),
       insert_region_(database.prepare("INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_region_device_(database.prepare(
-          "INSERT INTO region_devices VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+          "INSERT INTO region_devices VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_series_(database.prepare("INSERT INTO series (host_id, device, metric) VALUES (?,?,?)")),
       insert_bin_(database.prepare("INSERT OR REPLACE INTO series_bins VALUES (?,?,?,?,?)")) {}
 
@@ -140,12 +140,18 @@ void HostWriter::write_regions(std::int64_t host_id, const HostRecord& record) {
                            non_empty(region.quality_direction), non_empty(region.source));
         for (std::size_t device = 0; device < region.devices.size(); ++device) {
             const DeviceMetrics& m = region.devices[device];
+            const auto shape = [&](auto member) {
+                return m.profile ? std::optional<double>((*m.profile).*member) : std::nullopt;
+            };
             insert_region_device_.run(
                 host_id, number, device, non_empty(m.energy_method), m.energy_j, m.energy_bound_j,
                 m.energy_counter_j, m.energy_integrated_j, m.energy_protocol_j, m.mean_power_w, m.max_power_w,
                 m.gpu_memory_util_pct, m.gpu_memory_max_pct, m.gpu_memory_busy_pct, m.gpu_busy_pct,
                 m.sm_util_pct, m.sm_clock_mhz, m.temperature_c, m.power_limit_w, m.throttled_pct,
-                m.cpu_busy_pct, m.process_cpu_s, m.covered_s, m.samples);
+                m.cpu_busy_pct, m.process_cpu_s, m.covered_s, m.samples, shape(&ProfileMetrics::p5_w),
+                shape(&ProfileMetrics::median_w), shape(&ProfileMetrics::p95_w), shape(&ProfileMetrics::sd_w),
+                shape(&ProfileMetrics::fluctuation_hz), m.profile ? m.profile->at_limit_pct : std::nullopt,
+                m.profile ? m.profile->idle_pct : std::nullopt, m.mean_power_1hz_w);
         }
     }
 }

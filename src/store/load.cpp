@@ -34,7 +34,9 @@ class Loader {
               "energy_integrated_j, energy_protocol_j, mean_power_w, max_power_w, gpu_memory_util_pct, "
               "gpu_memory_max_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, sm_clock_mhz, "
               "temperature_c, "
-              "power_limit_w, throttled_pct, cpu_busy_pct, process_cpu_s, covered_s, samples "
+              "power_limit_w, throttled_pct, cpu_busy_pct, process_cpu_s, covered_s, samples, power_p5_w, "
+              "power_median_w, power_p95_w, power_sd_w, power_fluctuation_hz, power_at_limit_pct, idle_pct, "
+              "mean_power_1hz_w "
               "FROM region_devices WHERE host_id = ? ORDER BY region_number, device_number")) {
         runs_.bind(only);
     }
@@ -133,6 +135,16 @@ class Loader {
         }
         m.covered_s = metrics_.real(++column);
         m.samples = metrics_.integer(++column);
+        if (const auto p5_w = metrics_.optional_real(++column)) {
+            m.profile = ProfileMetrics{.p5_w = *p5_w,
+                                       .median_w = metrics_.real(column + 1),
+                                       .p95_w = metrics_.real(column + 2),
+                                       .sd_w = metrics_.real(column + 3),
+                                       .fluctuation_hz = metrics_.real(column + 4),
+                                       .at_limit_pct = metrics_.optional_real(column + 5),
+                                       .idle_pct = metrics_.optional_real(column + 6)};
+        }
+        m.mean_power_1hz_w = metrics_.optional_real(column + 7);
     }
 
     Statement runs_, expected_, hosts_, devices_, warnings_, attributions_, regions_, metrics_;

@@ -16,6 +16,14 @@ struct Warning {
     std::string text;
 };
 
+/// The shape of a device's power over one window. It describes; it proves no efficiency.
+struct ProfileMetrics {
+    double p5_w = 0, median_w = 0, p95_w = 0;      ///< of the time
+    double sd_w = 0;                               ///< amplitude of the fluctuation, time-weighted
+    double fluctuation_hz = 0;                     ///< rises through the running mean, per second
+    std::optional<double> at_limit_pct, idle_pct;  ///< shares of the time; absent without limit, utilisation
+};
+
 /// One device over one window (a region, or a whole run). Absent means not measured.
 struct DeviceMetrics {
     std::string device;     ///< "gpu0", "cpu0", "dram0", "node"
@@ -44,6 +52,9 @@ struct DeviceMetrics {
                            ///< (of the counter's, then of any series, where the device has no power)
     std::int64_t samples = 0;  ///< of that series
     bool simulated = false;
+    std::optional<ProfileMetrics> profile;  ///< of windows long enough for one
+    /// The mean power that one sample a second would have shown.
+    std::optional<double> mean_power_1hz_w;
 };
 
 /// Repeats of a short region, pooled: how their energy follows from the counter of one device.

@@ -7,7 +7,7 @@ namespace joulemark::store {
 
 /// PRAGMA user_version of the database. A database of another version is made again from the run files,
 /// so there are no migrations: raise it with every change of schema_sql or of the meaning of a column.
-inline constexpr int schema_version = 3;
+inline constexpr int schema_version = 4;
 
 /// Described in docs/schema.md. No STRICT tables: the SQLite of many clusters' Python cannot open them.
 /// Keys start with the host, so that everything of one host is one range of the file.
@@ -125,6 +125,14 @@ CREATE TABLE region_devices (
     process_cpu_s REAL,
     covered_s REAL NOT NULL,
     samples INTEGER NOT NULL,
+    power_p5_w REAL,
+    power_median_w REAL,
+    power_p95_w REAL,
+    power_sd_w REAL,
+    power_fluctuation_hz REAL,
+    power_at_limit_pct REAL,
+    idle_pct REAL,
+    mean_power_1hz_w REAL,
     PRIMARY KEY (host_id, region_number, device_number),
     FOREIGN KEY (host_id, region_number) REFERENCES regions ON DELETE CASCADE) WITHOUT ROWID;
 

@@ -40,7 +40,7 @@ struct Fixture {
     DeviceWindows windows;
 
     explicit Fixture(std::vector<std::int64_t> times, DeviceFacts facts = v100())
-        : edges(std::move(times)), windows(edges, std::move(facts)) {}
+        : edges(std::move(times)), windows(edges, edges, std::move(facts)) {}
     void put(std::int64_t time, Metric metric, double value) { windows.add(time, {&metric, 1}, {&value, 1}); }
     void put(std::int64_t time, std::vector<Metric> metrics, std::vector<double> values) {
         windows.add(time, metrics, values);
