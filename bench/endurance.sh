@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The long forms of two tests of tests/e2e/measurement_test.py: 200 simulated runs killed at random moments, and seven days of
-# eight simulated GPUs at 10 Hz (hours, and some 6 GB of disk in TMPDIR).
+# eight simulated GPUs at 10 Hz: about five minutes each, and some 3 GB of disk in TMPDIR for the second.
 #
 #   bench/endurance.sh [BUILD]      (default: build/lean)
 set -eu

@@ -109,9 +109,12 @@ TEST(RunMetrics, NodesMayHaveDifferentNumbersOfGpus) {
     auto record = whole;
     store::HostRecord& small = record.hosts[1];
     small.run_json = host_json("node1", 1);
+    const auto whole = two_hosts();
     double left_out_j = 0;
     for (auto& region : small.regions) {
-        std::erase_if(region.devices, [](const auto& device) { return device.component == "gpu" && device.device != "gpu0"; });
+        std::erase_if(region.devices, [](const auto& device) {
+            return device.component == "gpu" && device.device != "gpu0";
+        });
     }
     for (const auto& region : whole.hosts[1].regions) {
         for (const auto& device : region.devices) {
@@ -122,8 +125,8 @@ TEST(RunMetrics, NodesMayHaveDifferentNumbersOfGpus) {
     }
     const RunMetrics run = run_metrics(record);
     EXPECT_GT(left_out_j, 0);
-    EXPECT_DOUBLE_EQ(*run.energy_j, *run_metrics(two_hosts()).energy_j - left_out_j);
-    EXPECT_EQ(run.gpu_count, run_metrics(two_hosts()).gpu_count - 1);
+    EXPECT_DOUBLE_EQ(*run.energy_j, *run_metrics(whole).energy_j - left_out_j);
+    EXPECT_EQ(run.gpu_count, run_metrics(whole).gpu_count - 1);
 }
 
 TEST(RunMetrics, ClocksOfHostsMayDifferByHours) {
