@@ -17,7 +17,7 @@ using Sample = std::vector<torch::Tensor>;
 /// What one update of one rank works on.
 struct Batch {
     std::vector<torch::Tensor> inputs;  ///< as the model takes them
-    torch::Tensor target;
+    torch::Tensor target;  ///< undefined where the inputs hold it
     std::int64_t samples = 0;  ///< 0, and no tensors, when an evaluation could read none of them
     std::int64_t tokens = 0;
 

@@ -62,7 +62,7 @@ Outcome ImageClassification::forward(const Batch& batch) {
     images = images.contiguous(format_);            // they come as NHWC
     const torch::Tensor logits = network_(images);  // [B, classes]
     const torch::Tensor loss = torch::cross_entropy_loss(logits.to(torch::kFloat32), batch.target);
-    return {loss, logits.detach().argmax(1).ne(batch.target).sum()};
+    return {.loss = loss, .quality_sum = logits.detach().argmax(1).ne(batch.target).sum()};
 }
 
 }  // namespace joulemark::train
