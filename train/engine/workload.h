@@ -18,8 +18,6 @@ struct Outcome {
     torch::Tensor quality_sum;         ///< sum over what is counted; divided by its number it is the quality
     torch::Tensor quality_count = {};  ///< what is counted (BERT: masked tokens); undefined: the batch's samples
     torch::Tensor further_sums = {};   ///< [n], sums of the further metrics; undefined where there are none
-};  ///< what is counted (BERT: masked tokens); undefined: the batch's samples
-    torch::Tensor further_sums = {};   ///< [n], sums of the further metrics; undefined where there are none
 };
 
 /// A model with its data and its objective: all that the training loop has to know about it.
