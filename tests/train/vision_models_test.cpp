@@ -53,7 +53,7 @@ TEST(Vgg16, HasTorchvisionsNamesParametersAndOperations) {
     EXPECT_EQ(shapes_of(*network), torchvision_shapes("vgg16"));
     EXPECT_EQ(parameters_of(*network), 138'357'544);
     EXPECT_EQ(find_model("vgg16").parameters, 138'357'544);
-    const auto forward = [&] { network(torch::empty({1, 3, 224, 224}, torch::kMeta)); };
+    const auto forward = [&] { network(torch::zeros({1, 3, 224, 224})); };
     EXPECT_DOUBLE_EQ(forward_flops(*network, forward), 30'940'528'640.0);
 }
 
@@ -62,7 +62,7 @@ TEST(InceptionV3, HasTorchvisionsNamesParametersAndOperations) {
     EXPECT_EQ(shapes_of(*network), torchvision_shapes("inception_v3"));
     EXPECT_EQ(parameters_of(*network), 27'161'264);
     EXPECT_EQ(find_model("inception_v3").parameters, 27'161'264);
-    const auto forward = [&] { network->forward(torch::empty({1, 3, 299, 299}, torch::kMeta), true); };
+    const auto forward = [&] { network->forward(torch::zeros({1, 3, 299, 299}), true); };
     EXPECT_DOUBLE_EQ(forward_flops(*network, forward), 11'437'798'592.0);
 }
 
@@ -80,7 +80,7 @@ TEST(InceptionV3, UsesItsHeadInTrainingOnly) {
 TEST(UNet, HasTheReferencesParametersAndOperations) {
     UNet network((UNetConfig()));
     EXPECT_EQ(parameters_of(*network), find_model("unet").parameters);
-    const auto forward = [&] { network(torch::empty({1, 13, 384, 384}, torch::kMeta)); };
+    const auto forward = [&] { network(torch::zeros({1, 13, 384, 384})); };
     EXPECT_DOUBLE_EQ(forward_flops(*network, forward), 55'273'586'688.0);
 }
 
@@ -119,7 +119,7 @@ TEST(ForwardFlops, LeavesTheModuleAsItWas) {
     for (const auto& [name, tensor] : state_of(*network)) {
         before.emplace_back(name, tensor.detach().clone());
     }
-    EXPECT_GT(forward_flops(*network, [&] { network(torch::empty({1, 3, 32, 32}, torch::kMeta)); }), 0);
+    EXPECT_GT(forward_flops(*network, [&] { network(torch::zeros({1, 3, 32, 32})); }), 0);
     EXPECT_TRUE(network->is_training());
     const NamedTensors after = state_of(*network);
     ASSERT_EQ(after.size(), before.size());
@@ -132,7 +132,7 @@ TEST(ForwardFlops, LeavesTheModuleAsItWas) {
 
 TEST(ForwardFlops, OfResNet50AreTheReferences) {
     ResNet network((ResNetConfig()));
-    const auto forward = [&] { network(torch::empty({1, 3, 224, 224}, torch::kMeta)); };
+    const auto forward = [&] { network(torch::zeros({1, 3, 224, 224})); };
     EXPECT_DOUBLE_EQ(forward_flops(*network, forward), 8'178'368'512.0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/flops.h"
 
+#include <memory>
 #include <string_view>
-#include <vector>
 
 #include <ATen/record_function.h>
 
@@ -74,40 +74,33 @@ class Counting {
     at::CallbackHandle handle_;
 };
 
-/// A module whose tensors have lost their storage, until the end of the scope.
-class ShapesOnly {
+/// A module in evaluation mode; a shape that is met once is not worth cuDNN's search for the fastest
+/// algorithm.
+class Evaluating {
   public:
-    explicit ShapesOnly(torch::nn::Module& module) : module_(module), training_(module.is_training()) {
-        tensors_ = module.parameters();
-        const std::vector<Tensor> buffers = module.buffers();
-        tensors_.insert(tensors_.end(), buffers.begin(), buffers.end());
-        for (const Tensor& tensor : tensors_) {
-            data_.push_back(tensor.detach());
-        }
-        module.to(torch::kMeta);
-        module.eval();
+    explicit Evaluating(torch::nn::Module& module)
+        : module_(module), training_(module.is_training()), search_(at::globalContext().benchmarkCuDNN()) {
+        module_.eval();
+        at::globalContext().setBenchmarkCuDNN(false);
     }
-    ~ShapesOnly() {
-        for (std::size_t i = 0; i < tensors_.size(); ++i) {
-            tensors_[i].set_data(data_[i]);
-        }
+    ~Evaluating() {
+        at::globalContext().setBenchmarkCuDNN(search_);
         module_.train(training_);
     }
-    ShapesOnly(const ShapesOnly&) = delete;
-    ShapesOnly& operator=(const ShapesOnly&) = delete;
+    Evaluating(const Evaluating&) = delete;
+    Evaluating& operator=(const Evaluating&) = delete;
 
   private:
     torch::nn::Module& module_;
     bool training_;
-    std::vector<Tensor> tensors_;
-    std::vector<Tensor> data_;
+    bool search_;
 };
 
 }  // namespace
 
 double forward_flops(torch::nn::Module& module, const std::function<void()>& forward) {
     const torch::NoGradGuard no_grad;
-    const ShapesOnly shapes_only(module);
+    const Evaluating evaluating(module);
     const Counting counting;
     forward();
     return 2 * multiply_adds;

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "data/image_files.h"
+#include "engine/flops.h"
 
 namespace joulemark::train {
 namespace {
@@ -51,6 +52,14 @@ ImageData folder_images(const Options& options) {
 
 ImageData open_images(const Options& options) {
     return options.dataset == "synthetic" ? synthetic_images(options) : folder_images(options);
+}
+
+std::optional<double> ImageClassification::flops_per_sample() const {
+    const torch::Device device = module_->parameters().front().device();
+    const double forward = forward_flops(*module_, [&] {
+        network_(torch::zeros({1, 3, image_size_, image_size_}, device), /*training=*/true);
+    });
+    return training_per_forward * forward;
 }
 
 Outcome ImageClassification::forward(const Batch& batch) {

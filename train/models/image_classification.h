@@ -33,23 +33,25 @@ class ImageClassification final : public Workload {
         torch::Tensor auxiliary = {};  ///< the same; undefined where there is none
     };
     using Network = std::function<Logits(const torch::Tensor& images, bool training)>;
-    /// `flops` of training on one image.
     ImageClassification(std::shared_ptr<torch::nn::Module> module, Network network, ImageData data,
-                        double flops)
-        : module_(std::move(module)), network_(std::move(network)), data_(std::move(data)), flops_(flops) {}
+                        std::int64_t image_size)
+        : module_(std::move(module)),
+          network_(std::move(network)),
+          data_(std::move(data)),
+          image_size_(image_size) {}
 
     torch::nn::Module& module() override { return *module_; }
     const Dataset& training_data() const override { return *data_.training; }
     const Dataset* validation_data() const override { return data_.validation.get(); }
     Outcome forward(const Batch& batch) override;
     std::string quality_name() const override { return "top1_error"; }
-    std::optional<double> flops_per_sample() const override { return flops_; }
+    std::optional<double> flops_per_sample() const override;
 
   private:
     std::shared_ptr<torch::nn::Module> module_;
     Network network_;
     ImageData data_;
-    double flops_;
+    std::int64_t image_size_;
     torch::Tensor mean_;        ///< [1, 3, 1, 1], on the model's device
     torch::Tensor inverse_sd_;  ///< the same
     at::MemoryFormat format_ = at::MemoryFormat::Contiguous;

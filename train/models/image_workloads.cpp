@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "engine/flops.h"
 #include "models/image_classification.h"
 
 namespace joulemark::train {
@@ -13,15 +12,10 @@ namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-/// Counts the operations of one image and makes the workload.
-std::unique_ptr<Workload> classify(const Options& options, const std::shared_ptr<torch::nn::Module>& module,
+std::unique_ptr<Workload> classify(const Options& options, std::shared_ptr<torch::nn::Module> module,
                                    ImageClassification::Network network, ImageData data) {
-    const double forward = forward_flops(*module, [&] {
-        network(torch::empty({1, 3, options.image_size, options.image_size}, torch::kMeta),
-                /*training=*/true);
-    });
-    return std::make_unique<ImageClassification>(module, std::move(network), std::move(data),
-                                                 training_per_forward * forward);
+    return std::make_unique<ImageClassification>(std::move(module), std::move(network), std::move(data),
+                                                 options.image_size);
 }
 
 }  // namespace

@@ -55,18 +55,21 @@ StormData open_storms(const Options& options, const StormFrames& frames) {
 class Nowcasting final : public Workload {
   public:
     Nowcasting(UNet network, const UNetConfig& config, StormData data)
-        : network_(std::move(network)), inputs_(config.inputs), data_(std::move(data)) {
-        const StormDataset& images = *data_.training;
-        flops_ = training_per_forward * forward_flops(*network_, [&] {
-                     network_(torch::empty({1, inputs_, images.height(), images.width()}, torch::kMeta));
-                 });
-    }
+        : network_(std::move(network)), inputs_(config.inputs), data_(std::move(data)) {}
 
     torch::nn::Module& module() override { return *network_; }
     const Dataset& training_data() const override { return *data_.training; }
     const Dataset* validation_data() const override { return data_.validation.get(); }
     std::string quality_name() const override { return "vil_mae"; }
-    std::optional<double> flops_per_sample() const override { return flops_; }
+    std::optional<double> flops_per_sample() const override {
+        UNet network = network_;
+        const StormDataset& images = *data_.training;
+        const double forward = forward_flops(*network, [&] {
+            network(torch::zeros({1, inputs_, images.height(), images.width()},
+                                 network->parameters().front().device()));
+        });
+        return training_per_forward * forward;
+    }
 
     Outcome forward(const Batch& batch) override {
         if (!format_) {
@@ -86,7 +89,6 @@ class Nowcasting final : public Workload {
     UNet network_;
     std::int64_t inputs_;
     StormData data_;
-    double flops_ = 0;
     std::optional<at::MemoryFormat> format_;
 };
 
