@@ -31,16 +31,34 @@ int fail(const std::exception& exception, const Ranks& ranks) {
     return static_cast<int>(error.code());
 }
 
+std::string describe_optimizer(const Defaults& defaults) {
+    std::string text = defaults.optimizer == OptimizerKind::sgd
+                           ? fmt::format("sgd, momentum {}", defaults.momentum)
+                           : fmt::format("{}, betas {} {}", name_of(defaults.optimizer), defaults.beta1, defaults.beta2);
+    text += fmt::format(", decay {}", defaults.weight_decay);
+    if (defaults.clip_norm) {
+        text += fmt::format(", clip {}", *defaults.clip_norm);
+    }
+    return text;
+}
+
+std::string describe_learning_rate(const Defaults& defaults) {
+    std::string text = fmt::format("{}", defaults.lr);
+    if (defaults.lr_scaling != LrScaling::none) {
+        text += fmt::format(" x {}(batch / {})", defaults.lr_scaling == LrScaling::square_root ? "sqrt" : "",
+                            defaults.lr_batch);
+    }
+    return text + ", " + name_of(defaults.lr_schedule);
+}
+
 void list_models() {
     report::Table table(
-        {"model", "source", "parameters", "data", "epochs", "local batch", "image", "optimiser"});
+        {"model", "source", "parameters", "data", "epochs", "local batch", "optimiser", "learning rate"});
     for (const Model& model : models()) {
         const Defaults& defaults = model.defaults;
         table.add({model.name, model.source, fmt::format("{}", model.parameters), model.data,
                    fmt::format("{}", defaults.epochs), fmt::format("{}", defaults.local_batch),
-                   fmt::format("{}", defaults.image_size),
-                   fmt::format("SGD lr {} momentum {} decay {}", defaults.lr, defaults.momentum,
-                               defaults.weight_decay)});
+                   describe_optimizer(defaults), describe_learning_rate(defaults)});
     }
     fmt::print("{}", table.text());
 }

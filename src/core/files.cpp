@@ -48,6 +48,10 @@ std::optional<std::string> read_line(const std::filesystem::path& path) {
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view content) {
+    write_atomically(path, std::span(&content, 1));
+}
+
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts) {
     // A device or a pipe is written to, not replaced.
     std::error_code unknown;
     const bool in_place = std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
@@ -68,15 +72,17 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
     if (!file) {
         throw fail(errno);
     }
-    while (!content.empty()) {
-        const ssize_t wrote = write(file.get(), content.data(), content.size());
-        if (wrote < 0 && errno == EINTR) {
-            continue;
+    for (std::string_view part : parts) {
+        while (!part.empty()) {
+            const ssize_t wrote = write(file.get(), part.data(), part.size());
+            if (wrote < 0 && errno == EINTR) {
+                continue;
+            }
+            if (wrote < 0) {
+                throw fail(errno);
+            }
+            part.remove_prefix(static_cast<std::size_t>(wrote));
         }
-        if (wrote < 0) {
-            throw fail(errno);
-        }
-        content.remove_prefix(static_cast<std::size_t>(wrote));
     }
     if (in_place) {
         return;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ std::optional<std::string> read_line(const std::filesystem::path& path);
 /// Writes to a temporary name beside `path` and renames, so that readers see the old or the new file.
 /// Throws environment_error (directory not writable, disk full) naming the path.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
+/// The same for a content in parts, one after the other: large ones need not be joined first.
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 
 /// mkdir -p. Throws environment_error naming the path and the cause.
 void make_directories(const std::filesystem::path& path);

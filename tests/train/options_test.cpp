@@ -17,6 +17,9 @@ const std::vector<KnownModel> known = {{"resnet50",
                                          .local_batch = 256,
                                          .image_size = 224,
                                          .lr = 0.1,
+                                         .lr_scaling = LrScaling::linear,
+                                         .lr_schedule = LrCurve::plateau,
+                                         .warmup_share = 0.05,
                                          .momentum = 0.9,
                                          .weight_decay = 1e-4}},
                                        {"other", {}}};
@@ -66,6 +69,29 @@ TEST(Options, DivideTheGlobalBatch) {
                 HasSubstr("global batch of 48, not 96"));
 }
 
+TEST(Options, CountAccumulationInTheGlobalBatch) {
+    EXPECT_EQ(parse({"--local-batch", "8", "--accumulate", "4"}, 2).global_batch, 64);
+    EXPECT_EQ(parse({"--global-batch", "96", "--accumulate", "4"}, 3).local_batch, 8);
+    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--accumulate", "5"}, 3),
+                HasSubstr("3 ranks with --accumulate 5: choose a multiple of 15"));
+}
+
+TEST(Options, TakeTheOptimiserFromTheModelUnlessGiven) {
+    const Options own = parse({});
+    EXPECT_EQ(own.optimizer.kind, OptimizerKind::sgd);
+    EXPECT_EQ(own.lr_scaling, LrScaling::linear);
+    EXPECT_EQ(own.lr_schedule, LrCurve::plateau);
+    EXPECT_FALSE(own.optimizer.clip_norm);
+    const Options given = parse({"--optimizer", "adamw", "--beta2", "0.95", "--lr-schedule", "cosine", "--lr-scaling",
+                                 "sqrt", "--clip-norm", "1"});
+    EXPECT_EQ(given.optimizer.kind, OptimizerKind::adamw);
+    EXPECT_DOUBLE_EQ(given.optimizer.beta2, 0.95);
+    EXPECT_EQ(given.lr_schedule, LrCurve::cosine);
+    EXPECT_EQ(given.lr_scaling, LrScaling::square_root);
+    EXPECT_EQ(given.optimizer.clip_norm, 1);
+    EXPECT_THAT(error_of({"resnet50", "--optimizer", "lion"}), HasSubstr("adam|adamw|sgd, not 'lion'"));
+}
+
 TEST(Options, AnswerMistakesWithOneSentence) {
     EXPECT_THAT(error_of({"resnet51"}), HasSubstr("the models are resnet50, other"));
     EXPECT_THAT(error_of({"resnet50", "--precision", "fp8"}), HasSubstr("bf16|fp16|fp32|tf32, not 'fp8'"));
@@ -76,11 +102,14 @@ TEST(Options, AnswerMistakesWithOneSentence) {
 }
 
 TEST(HyperParameters, AreTypedAndKnown) {
-    HyperParameters settings({"width=16", "blocks=1,2,3,4", "zero=true"});
+    HyperParameters settings({"width=16", "blocks=1,2,3,4", "zero=true", "cutoff=7.5", "kind=sum"});
     EXPECT_EQ(settings.integer("width", 64, 1), 16);
     EXPECT_EQ(settings.integer("depth", 3, 1), 3);
     EXPECT_THAT(settings.integers("blocks", {3, 4, 6, 3}, 1), ElementsAre(1, 2, 3, 4));
     EXPECT_TRUE(settings.flag("zero", false));
+    EXPECT_DOUBLE_EQ(settings.real("cutoff", 5, 0, 100), 7.5);
+    EXPECT_EQ(settings.text("kind", "mean", {"mean", "sum"}), "sum");
+    EXPECT_EQ(settings.text("name", "none"), "none");
     settings.finish("resnet50");
 }
 
@@ -91,16 +120,20 @@ TEST(HyperParameters, NameWhatIsWrong) {
             settings.integer("width", 64, 1);
             settings.integers("blocks", {3, 4}, 1);
             settings.flag("zero", false);
+            settings.real("cutoff", 5, 0, 100);
+            settings.text("kind", "mean", {"mean", "sum"});
             settings.finish("resnet50");
         } catch (const Error& error) {
             return error.what();
         }
         return "";
     };
-    EXPECT_THAT(message({"widht=16"}), HasSubstr("no setting 'widht': it has width, blocks, zero"));
+    EXPECT_THAT(message({"widht=16"}), HasSubstr("no setting 'widht': it has width, blocks, zero, cutoff, kind"));
     EXPECT_THAT(message({"width=0"}), HasSubstr("at least 1"));
     EXPECT_THAT(message({"blocks=1,2,3"}), HasSubstr("takes 2 numbers"));
     EXPECT_THAT(message({"zero=yes"}), HasSubstr("true or false"));
+    EXPECT_THAT(message({"cutoff=nan"}), HasSubstr("not a number from 0 to 100"));
+    EXPECT_THAT(message({"kind=max"}), HasSubstr("it takes mean, sum"));
     EXPECT_THAT(message({"width"}), HasSubstr("NAME=VALUE"));
     EXPECT_THAT(message({"width=1", "width=2"}), HasSubstr("twice"));
 }

@@ -11,7 +11,9 @@ Batch Batch::to(torch::Device device) const {
     for (torch::Tensor& input : moved.inputs) {
         input = input.to(device, /*non_blocking=*/true);
     }
-    moved.target = moved.target.to(device, /*non_blocking=*/true);
+    if (moved.target.defined()) {
+        moved.target = moved.target.to(device, /*non_blocking=*/true);
+    }
     return moved;
 }
 

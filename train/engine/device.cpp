@@ -94,7 +94,9 @@ std::optional<Batch> Feed::next() {
         for (const torch::Tensor& input : batch->inputs) {
             input.record_stream(current);
         }
-        batch->target.record_stream(current);
+        if (batch->target.defined()) {
+            batch->target.record_stream(current);
+        }
     }
     if (batch) {
         ahead_ = copy_next();

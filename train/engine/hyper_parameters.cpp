@@ -61,6 +61,31 @@ std::vector<std::int64_t> HyperParameters::integers(const std::string& name,
     return fallback;
 }
 
+double HyperParameters::real(const std::string& name, double fallback, double minimum, double maximum) {
+    const std::string* text = find(name);
+    if (text == nullptr) {
+        return fallback;
+    }
+    const auto value = csv::number(*text);
+    if (!value || !(*value >= minimum && *value <= maximum)) {  // NaN is neither
+        throw bad_input("--set {}={}: '{}' is not a number from {} to {}", name, *text, *text, minimum,
+                        maximum);
+    }
+    return *value;
+}
+
+std::string HyperParameters::text(const std::string& name, const std::string& fallback,
+                                  const std::vector<std::string>& allowed) {
+    const std::string* text = find(name);
+    if (text == nullptr) {
+        return fallback;
+    }
+    if (!allowed.empty() && std::ranges::find(allowed, *text) == allowed.end()) {
+        throw bad_input("--set {}={}: it takes {}", name, *text, fmt::join(allowed, ", "));
+    }
+    return *text;
+}
+
 bool HyperParameters::flag(const std::string& name, bool fallback) {
     const std::string* text = find(name);
     if (text == nullptr) {

@@ -20,6 +20,10 @@ class HyperParameters {
     std::int64_t integer(const std::string& name, std::int64_t fallback, std::int64_t minimum);
     std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback,
                                        std::int64_t minimum);
+    double real(const std::string& name, double fallback, double minimum, double maximum);
+    /// One of `allowed`; any text where that is empty.
+    std::string text(const std::string& name, const std::string& fallback,
+                     const std::vector<std::string>& allowed = {});
     bool flag(const std::string& name, bool fallback);
 
     void finish(std::string_view model) const;

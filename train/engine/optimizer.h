@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
+
+#include "engine/optimizer_settings.h"
 
 namespace joulemark::train {
 
@@ -23,27 +28,46 @@ class LossScaler {
     void adapt();
     /// Updates left out so far, float [1] on the device.
     const torch::Tensor& skipped() const { return skipped_; }
+    /// What a checkpoint has to keep.
+    std::vector<std::pair<std::string, torch::Tensor>> state() const {
+        return {{"scale", scale_}, {"growth_tracker", growth_tracker_}, {"skipped", skipped_}};
+    }
 
   private:
     torch::Tensor scale_, growth_tracker_, overflow_, skipped_;
 };
 
-/// SGD with momentum and weight decay, all parameters in one fused operation. The momentum starts at 0.
-class Sgd {
+/// All parameters updated in one fused operation; every optimiser computes what torch.optim's of that name
+/// does. Nothing waits for the device.
+class Optimizer {
   public:
-    Sgd(std::vector<torch::Tensor> parameters, double momentum, double weight_decay);
+    virtual ~Optimizer() = default;
 
-    /// One update from the parameters' gradients, left out on the device where `scaler` saw an overflow.
+    /// One update from the parameters' gradients, first limited to the norm `clip_norm` together (torch's
+    /// clip_grad_norm_). Left out on the device where `scaler` saw an overflow.
     void step(double lr, LossScaler* scaler);
     /// Drops the gradients; the next backward writes new ones instead of adding to them.
     void clear_gradients();
     std::vector<torch::Tensor> gradients() const;
 
-  private:
+    /// What a checkpoint has to keep: lists of tensors, one per parameter, or a single one for all.
+    using State = std::vector<std::pair<std::string, std::vector<torch::Tensor>>>;
+    virtual State state() const = 0;
+
+  protected:
+    Optimizer(std::vector<torch::Tensor> parameters, std::optional<double> clip_norm)
+        : parameters_(std::move(parameters)), clip_norm_(clip_norm) {}
+    virtual void update(const std::vector<torch::Tensor>& gradients, double lr,
+                        const std::optional<torch::Tensor>& overflow) = 0;
+    std::vector<torch::Tensor> zeros_like_parameters() const;
+
     std::vector<torch::Tensor> parameters_;
-    std::vector<torch::Tensor> momenta_;
-    double momentum_;
-    double weight_decay_;
+
+  private:
+    std::optional<double> clip_norm_;
 };
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSettings& settings,
+                                          std::vector<torch::Tensor> parameters);
 
 }  // namespace joulemark::train

@@ -21,6 +21,12 @@ const std::map<std::string, DeviceChoice> devices = {
     {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
 const std::map<std::string, LrScaling> scalings = {
     {"linear", LrScaling::linear}, {"sqrt", LrScaling::square_root}, {"none", LrScaling::none}};
+const std::map<std::string, LrCurve> curves = {{"constant", LrCurve::constant},
+                                               {"plateau", LrCurve::plateau},
+                                               {"cosine", LrCurve::cosine},
+                                               {"linear", LrCurve::linear}};
+const std::map<std::string, OptimizerKind> optimizers = {
+    {"sgd", OptimizerKind::sgd}, {"adam", OptimizerKind::adam}, {"adamw", OptimizerKind::adamw}};
 const std::map<std::string, Reduction> reductions = {
     {"mean", Reduction::mean}, {"sum", Reduction::sum}, {"none", Reduction::none}};
 
@@ -33,7 +39,13 @@ constexpr const char* example = R"(Examples:
 Under `joulemark run` or `joulemark sweep` every epoch is marked and measured. docs/train.md explains all of it.)";
 
 template <typename Value>
-CLI::Option* choice(CLI::App& app, const std::string& name, Value& value,
+std::string name_in(const std::map<std::string, Value>& names, Value value) {
+    return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
+}
+
+/// `target` is a Value, or an optional of one.
+template <typename Value, typename Target>
+CLI::Option* choice(CLI::App& app, const std::string& name, Target& target,
                     const std::map<std::string, Value>& values, const std::string& help) {
     std::string names;
     for (const auto& [text, ignored] : values) {
@@ -42,12 +54,12 @@ CLI::Option* choice(CLI::App& app, const std::string& name, Value& value,
     return app
         .add_option_function<std::string>(
             name,
-            [&value, &values, name, names](const std::string& text) {
+            [&target, &values, name, names](const std::string& text) {
                 const auto found = values.find(text);
                 if (found == values.end()) {
                     throw bad_input("{} takes {}, not '{}'", name, names, text);
                 }
-                value = found->second;
+                target = found->second;
             },
             help)
         ->type_name(names);
@@ -66,27 +78,38 @@ const KnownModel& find_model(const std::string& name, std::span<const KnownModel
 
 /// Local and global batch from whichever was given.
 void settle_batch(Options& options, std::optional<std::int64_t> global_batch, bool has_local, int ranks) {
+    const std::int64_t parts = ranks * options.accumulate;
     if (!global_batch) {
-        options.global_batch = options.local_batch * ranks;
+        options.global_batch = options.local_batch * parts;
         return;
     }
-    if (*global_batch % ranks != 0) {
-        throw bad_input("the global batch {} cannot be divided among {} ranks: choose a multiple of {}",
-                        *global_batch, ranks, ranks);
+    const std::string accumulated =
+        options.accumulate == 1 ? "" : fmt::format(" with --accumulate {}", options.accumulate);
+    if (*global_batch % parts != 0) {
+        throw bad_input("the global batch {} cannot be divided among {} ranks{}: choose a multiple of {}",
+                        *global_batch, ranks, accumulated, parts);
     }
-    if (has_local && options.local_batch * ranks != *global_batch) {
+    if (has_local && options.local_batch * parts != *global_batch) {
         throw bad_input(
-            "--local-batch {} on {} ranks makes a global batch of {}, not {}: give only one of the two",
-            options.local_batch, ranks, options.local_batch * ranks, *global_batch);
+            "--local-batch {} on {} ranks{} makes a global batch of {}, not {}: give only one of the two",
+            options.local_batch, ranks, accumulated, options.local_batch * parts, *global_batch);
     }
     options.global_batch = *global_batch;
-    options.local_batch = *global_batch / ranks;
+    options.local_batch = *global_batch / parts;
 }
 
 }  // namespace
 
 std::string name_of(Precision precision) {
-    return std::ranges::find(precisions, precision, [](const auto& entry) { return entry.second; })->first;
+    return name_in(precisions, precision);
+}
+
+std::string name_of(OptimizerKind kind) {
+    return name_in(optimizers, kind);
+}
+
+std::string name_of(LrCurve curve) {
+    return name_in(curves, curve);
 }
 
 std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models,
@@ -96,10 +119,17 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     std::optional<std::int64_t> local_batch;
     std::optional<std::int64_t> global_batch;
     std::optional<std::int64_t> image_size;
+    std::optional<OptimizerKind> optimizer;
     std::optional<double> lr;
-    std::optional<double> momentum;
-    std::optional<double> weight_decay;
+    std::optional<LrScaling> lr_scaling;
+    std::optional<LrCurve> lr_schedule;
     std::optional<double> lr_warmup_epochs;
+    std::optional<double> momentum;
+    std::optional<double> beta1;
+    std::optional<double> beta2;
+    std::optional<double> eps;
+    std::optional<double> weight_decay;
+    std::optional<double> clip_norm;
 
     CLI::App app("Trains a model and marks its epochs for Joulemark.", "joulemark-train");
     app.footer(example);
@@ -109,7 +139,8 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     const CLI::Validator not_negative(
         [](std::string& text) {
             const auto value = csv::number(text);
-            return value && *value >= 0 && *value <= 1e9 ? std::string() : text + " is not a number from 0 to 1e9";
+            return value && *value >= 0 && *value <= 1e9 ? std::string()
+                                                         : text + " is not a number from 0 to 1e9";
         },
         "NUMBER");
     app.add_option("model", options.model, "which model; --list shows them")->type_name("MODEL")->required();
@@ -118,10 +149,11 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     app.add_flag("--version", answered_before, "print the version");
 
     auto* data = app.add_option_group("Data");
-    data->add_option(
-            "--dataset", options.dataset,
-            "'synthetic', or a folder of images: one sub-folder per class, or train/ and val/ with such")
-        ->type_name("NAME|DIR");
+    data->add_option("--dataset", options.dataset,
+                     "'synthetic', or a path: what each model reads is in docs/workloads.md (images: one "
+                     "sub-folder per "
+                     "class, or train/ and val/ with such)")
+        ->type_name("NAME|PATH");
     data->add_option("--samples", options.samples, "training samples per epoch; default: the whole data set")
         ->check(count);
     data->add_option("--eval-samples", options.eval_samples,
@@ -131,6 +163,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->check(CLI::Range(8, 4096));
     data->add_option("--classes", options.classes, "classes; default: the model's, or the folder's")
         ->check(CLI::Range(2, 1'000'000));
+    data->add_option("--vocab", options.vocab, "vocabulary of a language model")->type_name("FILE");
     data->add_option("--loader-threads", options.loader_threads,
                      "threads that read and decode; default: as --threads, at most 16")
         ->check(CLI::Range(1, 1024));
@@ -139,7 +172,9 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     run->add_option("--epochs", epochs, "epochs")->check(count);
     run->add_option("--steps", options.steps, "end after so many updates, even inside an epoch")
         ->check(count);
-    run->add_option("--local-batch", local_batch, "samples per rank and update")->check(count);
+    run->add_option("--local-batch", local_batch, "samples per rank and backward pass")->check(count);
+    run->add_option("--accumulate", options.accumulate, "backward passes per update; default 1")
+        ->check(count);
     run->add_option("--global-batch", global_batch,
                     "samples of all ranks per update, instead of --local-batch")
         ->check(count);
@@ -152,15 +187,22 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->allow_extra_args(false);
 
     auto* optimiser = app.add_option_group("Optimiser");
-    optimiser->add_option("--lr", lr, "learning rate at a global batch of 256")->check(not_negative);
-    choice(*optimiser, "--lr-scaling", options.lr_scaling, scalings,
-           "how it follows the global batch; default linear");
+    choice(*optimiser, "--optimizer", optimizer, optimizers, "default: the model's, as all of these");
+    optimiser->add_option("--lr", lr, "learning rate at the model's reference batch")->check(not_negative);
+    choice(*optimiser, "--lr-scaling", lr_scaling, scalings, "how it follows the global batch");
+    choice(*optimiser, "--lr-schedule", lr_schedule, curves, "what follows the warm-up");
     optimiser
         ->add_option("--lr-warmup-epochs", lr_warmup_epochs,
-                     "epochs of linear learning-rate warm-up; default: 5% of the epochs, at most 5")
+                     "epochs of linear learning-rate warm-up; default: a share of the epochs, at most 5")
         ->check(not_negative);
-    optimiser->add_option("--momentum", momentum, "momentum")->check(CLI::Range(0.0, 1.0));
+    const auto fraction = CLI::Range(0.0, 1.0);
+    optimiser->add_option("--momentum", momentum, "momentum of SGD")->check(fraction);
+    optimiser->add_option("--beta1", beta1, "decay of Adam's mean")->check(fraction);
+    optimiser->add_option("--beta2", beta2, "decay of Adam's mean square")->check(fraction);
+    optimiser->add_option("--eps", eps, "added to Adam's denominator")->check(not_negative);
     optimiser->add_option("--weight-decay", weight_decay, "weight decay")->check(not_negative);
+    optimiser->add_option("--clip-norm", clip_norm, "largest norm of all gradients together")
+        ->check(not_negative);
 
     auto* hardware = app.add_option_group("Hardware");
     choice(*hardware, "--device", options.device, devices, "default: cuda when there is one");
@@ -184,8 +226,16 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->type_name("FILE");
     output->add_option("--dump-gradients", options.dump_gradients, "write the gradients of the first update")
         ->type_name("FILE.safetensors");
+    output->add_option("--weights", options.weights, "start from these weights, by state-dict name")
+        ->type_name("FILE.safetensors");
     output->add_option("--save-weights", options.save_weights, "write the trained weights")
         ->type_name("FILE.safetensors");
+    output->add_option("--checkpoint", options.checkpoint, "write the run's state there after every epoch")
+        ->type_name("DIR");
+    output->add_option("--checkpoint-every", options.checkpoint_every, "and after every N updates")
+        ->check(count_or_zero);
+    output->add_option("--resume", options.resume, "go on from the state that --checkpoint wrote")
+        ->type_name("DIR");
     choice(app, "--reduction", options.reduction, reductions, "")->group("");
 
     std::vector<std::string> reversed(words.rbegin(), words.rend());
@@ -203,10 +253,24 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.epochs = epochs.value_or(defaults.epochs);
     options.image_size = image_size.value_or(defaults.image_size);
     options.local_batch = local_batch.value_or(defaults.local_batch);
+    options.optimizer = {.kind = optimizer.value_or(defaults.optimizer),
+                         .momentum = momentum.value_or(defaults.momentum),
+                         .beta1 = beta1.value_or(defaults.beta1),
+                         .beta2 = beta2.value_or(defaults.beta2),
+                         .eps = eps.value_or(defaults.eps),
+                         .weight_decay = weight_decay.value_or(defaults.weight_decay),
+                         .clip_norm = clip_norm ? clip_norm : defaults.clip_norm};
     options.lr = lr.value_or(defaults.lr);
-    options.momentum = momentum.value_or(defaults.momentum);
-    options.weight_decay = weight_decay.value_or(defaults.weight_decay);
-    options.lr_warmup_epochs = lr_warmup_epochs.value_or(default_warmup_epochs(options.epochs));
+    options.lr_scaling = lr_scaling.value_or(defaults.lr_scaling);
+    options.lr_schedule = lr_schedule.value_or(defaults.lr_schedule);
+    options.lr_warmup_epochs =
+        lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
+    if (!options.resume.empty() && !options.weights.empty()) {
+        throw bad_input("--resume brings its own weights: give either --resume or --weights");
+    }
+    if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
+        throw bad_input("--checkpoint-every needs --checkpoint DIR, the folder to write to");
+    }
     settle_batch(options, global_batch, local_batch.has_value(), ranks);
     return options;
 }

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace joulemark::train {
 
-double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch) {
-    const double ratio = static_cast<double>(global_batch) / 256;
+double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch, std::int64_t reference) {
+    const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
     switch (scaling) {
         case LrScaling::linear:
             return lr * ratio;
@@ -19,17 +20,36 @@ double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch) {
     return lr;
 }
 
-double default_warmup_epochs(std::int64_t epochs) {
-    return std::min(5.0, 0.05 * static_cast<double>(epochs));
+double default_warmup_epochs(double share, std::int64_t epochs) {
+    return std::min(5.0, share * static_cast<double>(epochs));
+}
+
+double LrSchedule::lr(std::int64_t step) const {
+    if (step < settings_.warmup_steps) {
+        return state_.rate * static_cast<double>(step + 1) / static_cast<double>(settings_.warmup_steps);
+    }
+    if (settings_.curve != LrCurve::cosine && settings_.curve != LrCurve::linear) {
+        return state_.rate;
+    }
+    const std::int64_t length = settings_.steps - settings_.warmup_steps;
+    const double done =
+        length <= 0
+            ? 0
+            : std::min(1.0, static_cast<double>(step - settings_.warmup_steps) / static_cast<double>(length));
+    return state_.rate *
+           (settings_.curve == LrCurve::linear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
 void LrSchedule::epoch_ended(double watched) {
-    if (watched < best_ * (1 - threshold)) {
-        best_ = watched;
-        without_improvement_ = 0;
-    } else if (++without_improvement_ > patience) {
-        rate_ *= factor;
-        without_improvement_ = 0;
+    if (settings_.curve != LrCurve::plateau) {
+        return;
+    }
+    if (watched < state_.best * (1 - threshold)) {
+        state_.best = watched;
+        state_.without_improvement = 0;
+    } else if (++state_.without_improvement > patience) {
+        state_.rate *= factor;
+        state_.without_improvement = 0;
     }
 }
 

@@ -6,38 +6,53 @@
 
 namespace joulemark::train {
 
-/// How the learning rate follows the global batch: lr x (batch / 256) (Goyal et al. 2017), lr x sqrt(batch /
-/// 256), or lr.
+/// How the learning rate follows the global batch: lr x (batch / reference) (Goyal et al. 2017), lr x
+/// sqrt(batch / reference), or lr.
 enum class LrScaling { linear, square_root, none };
 
-double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch);
+/// `reference` is the global batch at which `lr` was chosen.
+double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch, std::int64_t reference);
 
-/// The studies warm up for 5 of 100 epochs; a shorter run warms up for the same share of itself.
-double default_warmup_epochs(std::int64_t epochs);
+/// The studies warm up for 5 of 100 epochs; a run of other length warms up for a share of itself, at most 5
+/// epochs.
+double default_warmup_epochs(double share, std::int64_t epochs);
 
-/// Linear warm-up to `peak`, then halved whenever the watched value has not improved for more than `patience`
-/// epochs (as PyTorch's ReduceLROnPlateau: factor 0.5, patience 5, relative threshold 1e-4).
+/// What follows the warm-up: the peak; the peak halved whenever the watched value has not improved for more
+/// than `patience` epochs (as PyTorch's ReduceLROnPlateau: factor 0.5, patience 5, relative threshold 1e-4);
+/// half a cosine, or a line, from the peak down to 0 at the run's last update.
+enum class LrCurve { constant, plateau, cosine, linear };
+
+/// Linear warm-up to the peak, then the curve.
 class LrSchedule {
   public:
-    LrSchedule(double peak, std::int64_t warmup_steps) : rate_(peak), warmup_steps_(warmup_steps) {}
+    struct Settings {
+        LrCurve curve = LrCurve::constant;
+        double peak = 0;
+        std::int64_t warmup_steps = 0;
+        std::int64_t steps = 0;  ///< updates of the run; cosine and linear only
+    };
+    explicit LrSchedule(const Settings& settings) : settings_(settings), state_{.rate = settings.peak} {}
 
     /// The rate of update `step`, counted from 0 over the whole run.
-    double lr(std::int64_t step) const {
-        return step < warmup_steps_
-                   ? rate_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_)
-                   : rate_;
-    }
+    double lr(std::int64_t step) const;
     /// After an epoch: the validation loss, or the training loss where nothing is evaluated.
     void epoch_ended(double watched);
+
+    /// What a checkpoint has to keep.
+    struct State {
+        double rate = 0;
+        double best = std::numeric_limits<double>::infinity();
+        std::int64_t without_improvement = 0;
+    };
+    const State& state() const { return state_; }
+    void restore(const State& state) { state_ = state; }
 
   private:
     static constexpr double factor = 0.5;
     static constexpr int patience = 5;
     static constexpr double threshold = 1e-4;
-    double rate_;
-    std::int64_t warmup_steps_;
-    double best_ = std::numeric_limits<double>::infinity();
-    int without_improvement_ = 0;
+    Settings settings_;
+    State state_;
 };
 
 }  // namespace joulemark::train

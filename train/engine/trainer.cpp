@@ -5,22 +5,28 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include "core/csv.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/units.h"
+#include "data/random.h"
 #include "engine/device.h"
 #include "engine/safetensors.h"
+#include "engine/weights.h"
 
 namespace joulemark::train {
 namespace {
 
 constexpr int loader_prefetch = 3;
 constexpr int most_loader_threads = 16;
+constexpr std::uint64_t dropout_stream = 16;  // of random numbers; data sets have streams of their own
 
 int usable_cores() {
     cpu_set_t set;
@@ -49,8 +55,12 @@ void check_folder_of(const std::string& path) {
     }
 }
 
-double samples_per_s(std::int64_t samples, std::int64_t begin_ns, std::int64_t end_ns) {
-    return static_cast<double>(samples) / seconds(end_ns - begin_ns);
+/// What an outcome's means are over.
+torch::Tensor count_of(const Outcome& outcome, const Batch& batch) {
+    return outcome.quality_count.defined()
+               ? outcome.quality_count
+               : torch::full({}, static_cast<double>(batch.samples),
+                             torch::TensorOptions(torch::kFloat64).device(outcome.loss.device()));
 }
 
 }  // namespace
@@ -61,7 +71,7 @@ Training::Training(const Model& model, const Options& options, World& world)
       marks_(world.rank()),
       mllog_(options.mllog && world.rank() == 0),
       model_name_(model.name),
-      shard_{world.rank(), world.size(), options.local_batch} {
+      shard_{world.rank(), world.size(), options.local_batch, options.accumulate} {
     threads_ = options.threads.value_or(default_threads(
         usable_cores(), static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), world.ranks().local_size));
     loader_threads_ = options.loader_threads.value_or(std::min(threads_, most_loader_threads));
@@ -72,6 +82,7 @@ Training::Training(const Model& model, const Options& options, World& world)
     world.together([&] { world_.connect(device_); });
     world.together([&] { open_data(model); });
     world.together([&] { place_model(); });
+    world.together([&] { resume(); });
 }
 
 void Training::open_data(const Model& model) {
@@ -96,9 +107,16 @@ void Training::open_data(const Model& model) {
     if (options_.steps) {
         steps_ = std::min(steps_, *options_.steps);
     }
+    if (!options_.weights.empty()) {
+        load_weights(*workload_, options_.weights);
+    }
     if (world_.rank() == 0) {
         losses_file_ = open_output(options_.log_losses);
         check_folder_of(options_.save_weights);
+        if (!options_.checkpoint.empty()) {
+            files::make_directories(options_.checkpoint);
+            check_folder_of(options_.checkpoint + "/.");
+        }
     }
 }
 
@@ -116,12 +134,19 @@ void Training::place_model() {
     for (const torch::Tensor& parameter : module.parameters()) {
         parameters_ += parameter.numel();
     }
-    optimizer_.emplace(module.parameters(), options_.momentum, options_.weight_decay);
+    optimizer_ = make_optimizer(options_.optimizer, module.parameters());
     if (options_.precision == Precision::fp16) {
         scaler_.emplace(device_);
     }
-    schedule_.emplace(scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch()),
-                      std::llround(options_.lr_warmup_epochs * static_cast<double>(steps_per_epoch_)));
+    schedule_.emplace(LrSchedule::Settings{
+        .curve = options_.lr_schedule,
+        .peak =
+            scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(), options_.defaults.lr_batch),
+        .warmup_steps = std::llround(options_.lr_warmup_epochs * static_cast<double>(steps_per_epoch_)),
+        .steps = steps_per_epoch_ * options_.epochs});
+    const auto wide = torch::TensorOptions(torch::kFloat64).device(device_);
+    const auto further = static_cast<std::int64_t>(workload_->further_names().size());
+    sums_ = {torch::zeros({steps_per_epoch_}, wide), torch::zeros({2 + further}, wide)};
 }
 
 /// Rank 0's weights on every rank, and the reducer that averages gradients.
@@ -156,17 +181,18 @@ Loader::Settings Training::loader_settings(BadSamples bad_samples) const {
 }
 
 std::optional<BatchPlan> Training::plan_next_batch() {
-    if (planned_ == steps_) {
+    if (planned_ == steps_ * options_.accumulate) {
         return std::nullopt;
     }
-    const std::int64_t epoch = planned_ / steps_per_epoch_;
-    const std::int64_t step = planned_ % steps_per_epoch_;
-    if (step == 0) {
+    const std::int64_t passes_per_epoch = steps_per_epoch_ * options_.accumulate;
+    const std::int64_t epoch = planned_ / passes_per_epoch;
+    const std::int64_t pass = planned_ % passes_per_epoch;
+    if (pass == 0 || order_.empty()) {
         order_ =
             permutation(workload_->training_data().size(), options_.seed, static_cast<std::uint64_t>(epoch));
     }
     ++planned_;
-    const auto part = shard_.part(order_, step);
+    const auto part = shard_.part(order_, pass);
     return BatchPlan{static_cast<std::uint64_t>(epoch), {part.begin(), part.end()}};
 }
 
@@ -182,11 +208,15 @@ void Training::run() {
     announce();
     Feed feed(*loader_, device_);
     mllog_.begin("run_start");
-    for (std::int64_t epoch = 0; step_ < steps_; ++epoch) {
+    while (step_ < steps_) {
+        const std::int64_t epoch = step_ / steps_per_epoch_;
         const Totals trained = train_epoch(feed, epoch);
         const std::optional<Totals> evaluated = evaluate(epoch);
-        schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
+        if (!inside_epoch()) {  // --steps may end the run there
+            schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
+        }
         report(epoch, trained, evaluated);
+        save_checkpoint();
     }
     if (!options_.save_weights.empty() && world_.rank() == 0) {
         write_safetensors(options_.save_weights, state_of(workload_->module()));
@@ -194,72 +224,104 @@ void Training::run() {
     mllog_.end("run_stop", {{"status", "success"}});
 }
 
-/// One epoch: begins and ends where the device has nothing left to do.
+/// One epoch, or what a checkpoint has left of it: begins and ends where the device has nothing left to do.
 Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     workload_->module().train();
-    const std::int64_t updates = std::min(steps_per_epoch_, steps_ - step_);
-    const torch::Tensor losses =
-        torch::empty({updates}, torch::TensorOptions(torch::kFloat32).device(device_));
-    const torch::Tensor quality_sum = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(device_));
+    const std::int64_t end = std::min(steps_per_epoch_, steps_ - epoch * steps_per_epoch_);
     Totals totals;
-    totals.updates = updates;
-    totals.local_samples = updates * options_.local_batch;
+    totals.updates = end - step_ % steps_per_epoch_;
+    totals.local_samples = totals.updates * options_.local_batch * options_.accumulate;
     totals.samples = totals.local_samples * world_.size();
+    if (!inside_epoch()) {
+        sums_.losses.zero_();
+        sums_.quality.zero_();
+    }
 
     synchronise(device_);
     totals.begin_ns = Marks::now_ns();
     marks_.begin("epoch", epoch, totals.begin_ns);
     mllog_.begin("epoch_start", {{"epoch_num", epoch}});
-    for (std::int64_t i = 0; i < updates; ++i) {
-        std::optional<Batch> batch = feed.next();
-        TORCH_CHECK(batch, "the loader ended before the epoch");
-        const Outcome outcome = update(*batch);
-        losses[i].copy_(outcome.loss);
-        totals.local_tokens += batch->tokens;
-        quality_sum.add_(outcome.quality_sum);
+    for (std::int64_t i = 0; i < totals.updates; ++i) {
+        update(feed, totals);
         if (options_.log_every > 0 && step_ % options_.log_every == 0) {
-            tell(fmt::format("update {} loss {}", step_, outcome.loss.item<double>()));
+            tell(fmt::format("update {} loss {}", step_,
+                             sums_.losses[(step_ - 1) % steps_per_epoch_].item<float>()));
+        }
+        if (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0 &&
+            i + 1 < totals.updates) {
+            save_checkpoint();
         }
     }
     synchronise(device_);
     totals.end_ns = Marks::now_ns();
 
     // Losses of all ranks and the quality in one collective and one read.
-    const torch::Tensor sums = torch::cat({losses.to(torch::kFloat64), quality_sum.view({1})});
-    world_.all_reduce_sum(sums);
-    const torch::Tensor on_host = sums.to(torch::kCPU);
-    const torch::Tensor mean_losses = on_host.slice(0, 0, updates) / world_.size();
+    const torch::Tensor all = torch::cat({sums_.losses, sums_.quality});
+    world_.all_reduce_sum(all);
+    const torch::Tensor on_host = all.to(torch::kCPU);
+    const torch::Tensor mean_losses = on_host.slice(0, 0, end) / world_.size();
     totals.loss = mean_losses.mean().item<double>();
-    totals.quality = on_host[updates].item<double>() / static_cast<double>(totals.samples);
+    take_quality(on_host.slice(0, steps_per_epoch_), totals);
     marks_.end("epoch", epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
-    mllog_.end("epoch_stop", {{"epoch_num", epoch}, {"samples", totals.samples}});
-    for (std::int64_t i = 0; losses_file_.is_open() && i < updates; ++i) {
+    mllog_.end("epoch_stop", mllog_counts(totals, epoch));
+    for (std::int64_t i = 0; losses_file_.is_open() && i < end; ++i) {
         losses_file_ << csv::text(mean_losses[i].item<double>()) << '\n';
     }
     losses_file_.flush();
     return totals;
 }
 
-/// Forward, backward with the gradients' all-reduce, and the optimiser's step.
-Outcome Training::update(const Batch& batch) {
-    Outcome outcome;
-    {
-        const Autocast autocast(device_, options_.precision);
-        outcome = workload_->forward(batch);
+/// From sum, count, and the sums of the further metrics.
+void Training::take_quality(const torch::Tensor& sums, Totals& totals) const {
+    const torch::Tensor means = sums / sums[1];
+    totals.quality = means[0].item<double>();
+    for (std::int64_t i = 2; i < means.numel(); ++i) {
+        totals.further.push_back(means[i].item<double>());
     }
-    if (reducer_) {
-        reducer_->prepare_for_backward({});
+}
+
+/// Random numbers of an update (dropout) depend on its key alone, as all others do.
+void Training::seed_generator() const {
+    KeyedRandom random{options_.seed, dropout_stream, static_cast<std::uint64_t>(step_),
+                       static_cast<std::uint64_t>(world_.rank())};
+    at::Generator generator = at::globalContext().defaultGenerator(device_);
+    const std::lock_guard lock(generator.mutex());
+    generator.set_current_seed(random.bits());
+}
+
+/// Forward and backward, as often as is accumulated, the last time with the gradients' all-reduce; then the
+/// optimiser's step.
+void Training::update(Feed& feed, Totals& totals) {
+    seed_generator();
+    const torch::Tensor loss_of_update = sums_.losses[step_ % steps_per_epoch_];
+    for (std::int64_t pass = 1; pass <= options_.accumulate; ++pass) {
+        const std::optional<Batch> batch = feed.next();
+        TORCH_CHECK(batch, "the loader ended before the epoch");
+        Outcome outcome;
+        {
+            const Autocast autocast(device_, options_.precision);
+            outcome = workload_->forward(*batch);
+        }
+        if (reducer_ && pass == options_.accumulate) {
+            reducer_->prepare_for_backward({});
+        }
+        const torch::Tensor loss =
+            options_.accumulate == 1 ? outcome.loss : outcome.loss / static_cast<double>(options_.accumulate);
+        (scaler_ ? scaler_->scaled(loss) : loss).backward();
+        loss_of_update.add_(loss.detach());
+        sums_.quality[0].add_(outcome.quality_sum);
+        sums_.quality[1].add_(count_of(outcome, *batch));
+        if (outcome.further_sums.defined()) {
+            sums_.quality.slice(0, 2).add_(outcome.further_sums);
+        }
+        totals.local_tokens += batch->tokens;
     }
-    const torch::Tensor loss = scaler_ ? scaler_->scaled(outcome.loss) : outcome.loss;
-    loss.backward();
     if (step_ == 0 && !options_.dump_gradients.empty()) {
         dump_gradients();
     }
     optimizer_->step(schedule_->lr(step_), scaler_ ? &*scaler_ : nullptr);
     optimizer_->clear_gradients();
     ++step_;
-    outcome.loss = outcome.loss.detach();
-    return outcome;
 }
 
 std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
@@ -292,35 +354,144 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         },
         loader_settings(BadSamples::leave_out));
     Feed feed(loader, device_);
+    // Loss, samples, then as Sums::quality.
+    const auto further = static_cast<std::int64_t>(workload_->further_names().size());
     const torch::Tensor sums =
-        torch::zeros({3}, torch::TensorOptions(torch::kFloat64).device(device_));  // loss, quality, samples
+        torch::zeros({4 + further}, torch::TensorOptions(torch::kFloat64).device(device_));
     while (const std::optional<Batch> batch = feed.next()) {
         if (batch->samples == 0) {
             continue;
         }
         const Autocast autocast(device_, options_.precision);
         const Outcome outcome = workload_->forward(*batch);
-        sums[0].add_(outcome.loss * batch->samples);
-        sums[1].add_(outcome.quality_sum);
+        const torch::Tensor count = count_of(outcome, *batch);
+        sums[0].add_(outcome.loss * count);
+        sums[2].add_(outcome.quality_sum);
+        sums[3].add_(count);
+        if (outcome.further_sums.defined()) {
+            sums.slice(0, 4).add_(outcome.further_sums);
+        }
         totals.local_samples += batch->samples;
         totals.local_tokens += batch->tokens;
     }
-    sums[2].fill_(totals.local_samples);
+    sums[1].fill_(totals.local_samples);
     synchronise(device_);
     totals.end_ns = Marks::now_ns();
 
     world_.all_reduce_sum(sums);
     const torch::Tensor on_host = sums.to(torch::kCPU);
-    totals.samples = on_host[2].item<std::int64_t>();
+    totals.samples = on_host[1].item<std::int64_t>();
     if (totals.samples == 0) {
-        throw bad_input("none of the {} validation images can be read", data->size());
+        throw bad_input("none of the {} validation samples of {} can be read", data->size(), data->name());
     }
-    totals.loss = on_host[0].item<double>() / static_cast<double>(totals.samples);
-    totals.quality = on_host[1].item<double>() / static_cast<double>(totals.samples);
+    totals.loss = on_host[0].item<double>() / on_host[3].item<double>();
+    take_quality(on_host.slice(0, 2), totals);
     marks_.end("eval", evaluations_++, totals.end_ns, region_counts(totals, workload_->quality_name()));
-    mllog_.end("eval_stop", {{"epoch_num", epoch}});
-    mllog_.event("eval_accuracy", 1 - totals.quality, {{"epoch_num", epoch}});
+    mllog_.end("eval_stop", mllog_counts(totals, epoch));
+    if (workload_->quality_name() == "top1_error") {
+        mllog_.event("eval_accuracy", 1 - totals.quality, {{"epoch_num", epoch}});
+    } else if (workload_->higher_is_better()) {
+        mllog_.event("eval_accuracy", totals.quality, {{"epoch_num", epoch}});
+    }
     return totals;
+}
+
+Identity Training::identity() const {
+    const OptimizerSettings& optimizer = options_.optimizer;
+    std::vector<std::string> settings = options_.settings;
+    std::ranges::sort(settings);
+    Identity identity = {
+        {"MODEL", model_name_},
+        {"--set", fmt::format("{}", fmt::join(settings, " "))},
+        {"--image-size", std::to_string(options_.image_size)},
+        {"--seed", std::to_string(options_.seed)},
+        {"--global-batch", std::to_string(shard_.global_batch())},
+        {"--precision", name_of(options_.precision)},
+        {"--sync-bn", options_.sync_batch_norm ? "true" : "false"},
+        {"--optimizer", name_of(optimizer.kind)},
+        {"--lr", fmt::format("{}", scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(),
+                                             options_.defaults.lr_batch))},
+        {"--lr-schedule", name_of(options_.lr_schedule)},
+        {"--lr-warmup-epochs", fmt::format("{}", options_.lr_warmup_epochs)},
+        {"--weight-decay", fmt::format("{}", optimizer.weight_decay)},
+        {"--clip-norm", optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : "none"},
+        {"--dataset's samples", std::to_string(workload_->training_data().size())},
+        {"samples an epoch", std::to_string(samples_per_epoch_)}};
+    if (optimizer.kind == OptimizerKind::sgd) {
+        identity["--momentum"] = fmt::format("{}", optimizer.momentum);
+    } else {
+        identity["--beta1, --beta2, --eps"] =
+            fmt::format("{}, {}, {}", optimizer.beta1, optimizer.beta2, optimizer.eps);
+    }
+    if (options_.lr_schedule == LrCurve::cosine || options_.lr_schedule == LrCurve::linear) {
+        identity["--epochs"] = std::to_string(options_.epochs);
+    }
+    return identity;
+}
+
+/// All tensors that the next update depends on, except those of an epoch in progress.
+NamedTensors Training::state() const {
+    NamedTensors state;
+    for (const auto& [name, tensor] : state_of(workload_->module())) {
+        state.emplace_back("model." + name, tensor);
+    }
+    const auto parameters = workload_->module().named_parameters();
+    for (const auto& [slot, tensors] : optimizer_->state()) {
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            const std::string owner =
+                tensors.size() == parameters.size() ? parameters[i].key() : std::string("all");
+            state.emplace_back("optimizer." + slot + "." + owner, tensors[i]);
+        }
+    }
+    if (scaler_) {
+        for (const auto& [name, tensor] : scaler_->state()) {
+            state.emplace_back("loss_scale." + name, tensor);
+        }
+    }
+    return state;
+}
+
+/// All ranks take part; rank 0 writes. Inside an epoch its sums so far are kept too.
+void Training::save_checkpoint() {
+    if (options_.checkpoint.empty()) {
+        return;
+    }
+    NamedTensors tensors = state();
+    if (inside_epoch()) {
+        const Sums all = {sums_.losses.clone(), sums_.quality.clone()};
+        world_.all_reduce_sum(all.losses);
+        world_.all_reduce_sum(all.quality);
+        tensors.emplace_back("epoch.losses", all.losses);
+        tensors.emplace_back("epoch.quality", all.quality);
+    }
+    if (world_.rank() == 0) {
+        write_checkpoint(options_.checkpoint, {step_, evaluations_, schedule_->state()}, identity(), tensors);
+        marks_.note({{"checkpoint", options_.checkpoint}, {"updates", step_}});
+    }
+}
+
+void Training::resume() {
+    if (options_.resume.empty()) {
+        return;
+    }
+    Checkpoint checkpoint = read_checkpoint(options_.resume);
+    step_ = checkpoint.position.step;
+    NamedTensors tensors = state();
+    if (checkpoint.tensors.contains("epoch.losses")) {
+        tensors.emplace_back("epoch.losses", sums_.losses);
+        tensors.emplace_back("epoch.quality", sums_.quality);
+    }
+    copy_state(tensors, checkpoint.tensors, "the checkpoint " + checkpoint.path);
+    check_identity(checkpoint, identity());
+    if (world_.rank() != 0) {  // rank 0 has the sums of all
+        sums_.losses.zero_();
+        sums_.quality.zero_();
+    }
+    evaluations_ = checkpoint.position.evaluations;
+    schedule_->restore(checkpoint.position.schedule);
+    planned_ = step_ * options_.accumulate;
+    marks_.note({{"resumed", checkpoint.path}, {"updates", step_}});
+    tell(fmt::format("goes on after update {} of {}", step_, steps_));
 }
 
 void Training::dump_gradients() const {
@@ -332,82 +503,6 @@ void Training::dump_gradients() const {
         gradients.emplace_back(entry.key(), entry.value().grad());
     }
     write_safetensors(options_.dump_gradients, gradients);
-}
-
-void Training::announce() const {
-    const auto device = device_.is_cpu() ? "cpu" : "cuda";
-    nlohmann::json config = {{"workload", model_name_},
-                             {"dataset", options_.dataset},
-                             {"dataset_samples", workload_->training_data().size()},
-                             {"local_batch", options_.local_batch},
-                             {"global_batch", shard_.global_batch()},
-                             {"ranks", world_.size()},
-                             {"device", device},
-                             {"precision", name_of(options_.precision)},
-                             {"channels_last", options_.channels_last},
-                             {"sync_bn", options_.sync_batch_norm},
-                             {"epochs", options_.epochs},
-                             {"updates_per_epoch", steps_per_epoch_},
-                             {"image_size", options_.image_size},
-                             {"settings", options_.settings},
-                             {"parameters", parameters_},
-                             {"seed", options_.seed},
-                             {"threads", threads_},
-                             {"loader_threads", loader_threads_},
-                             {"libtorch", TORCH_VERSION}};
-    if (!device_.is_cpu()) {
-        config["gpus"] = world_.size();
-    }
-    marks_.config(config);
-    mllog_.event("global_batch_size", shard_.global_batch());
-    mllog_.event("train_samples", samples_per_epoch_);
-    mllog_.event("seed", options_.seed);
-    tell(fmt::format("{} ({} parameters), {} samples an epoch, {} rank{} x {} = {} a batch, {} on {}",
-                     model_name_, parameters_, steps_per_epoch_ * shard_.global_batch(), world_.size(),
-                     world_.size() == 1 ? "" : "s", options_.local_batch, shard_.global_batch(),
-                     name_of(options_.precision), device));
-}
-
-RegionCounts Training::region_counts(const Totals& totals, const std::string& quality_name) const {
-    RegionCounts counts;
-    counts.samples = totals.local_samples;
-    counts.updates = totals.updates;
-    counts.tokens = totals.local_tokens;
-    if (std::isfinite(totals.loss)) {
-        counts.loss = totals.loss;
-    }
-    counts.quality = Quality{quality_name, totals.quality, "lower"};
-    return counts;
-}
-
-void Training::report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated) {
-    std::string line = fmt::format("epoch {}/{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
-                                   epoch + 1, options_.epochs, seconds(trained.end_ns - trained.begin_ns),
-                                   samples_per_s(trained.samples, trained.begin_ns, trained.end_ns),
-                                   csv::text(trained.loss), workload_->quality_name(), trained.quality);
-    if (evaluated) {
-        line += fmt::format("  val loss {}  {} {:.4f}", csv::text(evaluated->loss), workload_->quality_name(),
-                            evaluated->quality);
-    }
-    tell(line);
-    nlohmann::json note = {{"epoch", epoch}, {"lr", schedule_->lr(step_)}};
-    if (const std::int64_t skipped = loader_->skipped(); skipped > 0) {
-        note["skipped_samples"] = skipped;
-        tell(fmt::format("{} damaged samples skipped so far and replaced by the next good ones", skipped));
-    }
-    if (scaler_) {
-        note["skipped_updates"] = scaler_->skipped().item<double>();
-    }
-    marks_.note(note);
-    if (!std::isfinite(trained.loss)) {
-        tell("the loss is no longer a finite number: the training has diverged; lower --lr");
-    }
-}
-
-void Training::tell(const std::string& line) const {
-    if (world_.rank() == 0 && !options_.quiet) {
-        fmt::print(stderr, "{}\n", line);
-    }
 }
 
 }  // namespace joulemark::train

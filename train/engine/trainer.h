@@ -10,6 +10,7 @@
 
 #include "data/loader.h"
 #include "data/sharding.h"
+#include "engine/checkpoint.h"
 #include "engine/device.h"
 #include "engine/marks.h"
 #include "engine/mllog.h"
@@ -35,14 +36,21 @@ class Training {
   private:
     /// What an epoch or an evaluation came to.
     struct Totals {
-        double loss = 0;     ///< mean over the samples of all ranks
+        double loss = 0;     ///< mean over what the workload counts, of all ranks
         double quality = 0;  ///< the same
+        std::vector<double> further;
         std::int64_t samples = 0;
         std::int64_t local_samples = 0;
         std::int64_t local_tokens = 0;
         std::int64_t updates = 0;
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
+    };
+
+    /// Of the epoch in progress, this rank's, fp64 on the device.
+    struct Sums {
+        torch::Tensor losses;   ///< [updates of an epoch]
+        torch::Tensor quality;  ///< sum, count, sums of the further metrics
     };
 
     void open_data(const Model& model);
@@ -53,13 +61,23 @@ class Training {
     Loader::Settings loader_settings(BadSamples bad_samples) const;
 
     Totals train_epoch(Feed& feed, std::int64_t epoch);
-    Outcome update(const Batch& batch);
+    void update(Feed& feed, Totals& totals);
+    void seed_generator() const;
+    void take_quality(const torch::Tensor& sums, Totals& totals) const;
     std::optional<Totals> evaluate(std::int64_t epoch);
     void dump_gradients() const;
+
+    bool inside_epoch() const { return step_ % steps_per_epoch_ != 0; }
+    Identity identity() const;
+    NamedTensors state() const;
+    void save_checkpoint();
+    void resume();
 
     void announce() const;
     void report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated);
     RegionCounts region_counts(const Totals& totals, const std::string& quality_name) const;
+    nlohmann::json mllog_counts(const Totals& totals, std::int64_t epoch) const;
+    std::string direction() const { return workload_->higher_is_better() ? "higher" : "lower"; }
     void tell(const std::string& line) const;
 
     const Options& options_;
@@ -74,10 +92,11 @@ class Training {
 
     std::unique_ptr<Workload> workload_;
     std::int64_t parameters_ = 0;
-    std::optional<Sgd> optimizer_;
+    std::unique_ptr<Optimizer> optimizer_;
     std::optional<LossScaler> scaler_;
     std::shared_ptr<c10d::Reducer> reducer_;  ///< null for one rank
     std::optional<LrSchedule> schedule_;
+    Sums sums_;
 
     Shard shard_;
     std::int64_t samples_per_epoch_ = 0;  ///< of all ranks, before the last partial batch is left out
@@ -86,7 +105,7 @@ class Training {
     std::int64_t step_ = 0;   ///< updates done
     std::int64_t evaluations_ = 0;
 
-    std::int64_t planned_ = 0;          ///< updates planned: the loader is ahead of step_, also across epochs
+    std::int64_t planned_ = 0;          ///< backward passes planned: the loader is ahead, also across epochs
     std::vector<std::uint32_t> order_;  ///< of the epoch being planned
     std::unique_ptr<Loader> loader_;    ///< below what its threads use
 };

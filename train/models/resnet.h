@@ -20,7 +20,7 @@ struct ResNetConfig {
     std::int64_t classes = 1000;
     bool zero_init_residual =
         false;  ///< the last norm of a block starts at 0: every block starts as the identity
-    c10::intrusive_ptr<c10d::ProcessGroup> sync_group;  ///< batch-norm statistics over these ranks
+    c10::intrusive_ptr<c10d::ProcessGroup> sync_group = nullptr;  ///< batch-norm statistics over these ranks
 };
 
 class BottleneckImpl : public torch::nn::Module {
