@@ -59,6 +59,13 @@ torch::Tensor count_of(const Outcome& outcome, const Batch& batch) {
                                            : torch::full({}, batch.samples, outcome.loss.options());
 }
 
+/// Without those that a module holds only for its published state's sake.
+std::vector<torch::Tensor> trained_parameters(const torch::nn::Module& module) {
+    std::vector<torch::Tensor> parameters = module.parameters();
+    std::erase_if(parameters, [](const torch::Tensor& parameter) { return !parameter.requires_grad(); });
+    return parameters;
+}
+
 double samples_per_s(std::int64_t samples, std::int64_t begin_ns, std::int64_t end_ns) {
     return static_cast<double>(samples) / seconds(end_ns - begin_ns);
 }
@@ -129,7 +136,7 @@ void Training::place_model() {
     for (const torch::Tensor& parameter : module.parameters()) {
         parameters_ += parameter.numel();
     }
-    optimizer_ = make_optimizer(options_.optimizer, module.parameters());
+    optimizer_ = make_optimizer(options_.optimizer, trained_parameters(module));
     if (options_.precision == Precision::fp16) {
         scaler_.emplace(device_);
     }
@@ -145,7 +152,7 @@ void Training::join_ranks() {
     if (!world_.group()) {
         return;
     }
-    const std::vector<torch::Tensor> parameters = workload_->module().parameters();
+    const std::vector<torch::Tensor> parameters = trained_parameters(workload_->module());
     {
         const torch::NoGradGuard no_grad;
         world_.broadcast_from_0(parameters);
@@ -382,7 +389,9 @@ void Training::dump_gradients() const {
     }
     NamedTensors gradients;
     for (const auto& entry : workload_->module().named_parameters()) {
-        gradients.emplace_back(entry.key(), entry.value().grad());
+        if (entry.value().requires_grad()) {
+            gradients.emplace_back(entry.key(), entry.value().grad());
+        }
     }
     write_safetensors(options_.dump_gradients, gradients);
 }
