@@ -8,6 +8,10 @@ used). It is written apart from Joulemark's: with complex tensors, one block aft
 
     python3 weather.py --small FOLDER
     python3 weather.py --full fourcastnet --seed N FILE
+
+and the small ERA5 folder of the data reader's tests (needs h5py):
+
+    python3 weather.py --era5 FOLDER
 """
 
 import argparse
@@ -136,6 +140,32 @@ def write(path, settings, seed, samples):
     )
 
 
+def write_era5(folder):
+    """Two years and one for validation, each value saying where it stands, and statistics of another kind."""
+    import h5py
+    import numpy
+
+    def year(number, times):
+        t, c, y, x = numpy.indices((times, 2, 9, 16))
+        return (1000 * c + 100 * number + 10 * t + 0.5 * y + 0.03125 * x * (c + 1)).astype("<f4")
+
+    for name, number, times, storage in (
+        ("train/1979", 0, 5, {}),
+        ("train/1980", 1, 4, {"chunks": (1, 1, 9, 16), "compression": "gzip"}),
+        ("valid/2016", 2, 3, {}),
+    ):
+        path = folder / f"{name}.h5"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with h5py.File(path, "w") as file:
+            file.create_dataset("fields", data=year(number, times), **storage)
+    with h5py.File(folder / "no_fields.h5", "w") as file:
+        file.create_dataset("t2m", data=numpy.zeros((2, 3), "<f4"))
+    (folder / "stats").mkdir(exist_ok=True)
+    numpy.save(folder / "stats/global_means.npy", numpy.array([3, 4], "<f4").reshape(1, 2, 1, 1))
+    numpy.save(folder / "stats/global_stds.npy", numpy.array([0.5, 2], "<f8").reshape(1, 2, 1, 1))
+    numpy.save(folder / "stats/time_means.npy", numpy.arange(2 * 9 * 16, dtype="<f4").reshape(1, 2, 9, 16))
+
+
 SMALL = {"channels": 3, "height": 16, "width": 32, "patch": 4, "embed": 8, "depth": 2, "blocks": 2, "mlp_ratio": 2}
 FULL = {"channels": 20, "height": 720, "width": 1440, "patch": 8, "embed": 768, "depth": 12, "blocks": 8, "mlp_ratio": 4}
 
@@ -144,11 +174,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", metavar="FOLDER")
     parser.add_argument("--full", choices=["fourcastnet"])
+    parser.add_argument("--era5", metavar="FOLDER")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("file", nargs="?")
     options = parser.parse_args()
     if options.small:
         write(pathlib.Path(options.small) / "fourcastnet.safetensors", {**SMALL, "steps": 2}, options.seed, 2)
+    if options.era5:
+        write_era5(pathlib.Path(options.era5))
     if options.full:
         write(options.file, {**FULL, "steps": 1}, options.seed, 1)
 
