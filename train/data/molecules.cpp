@@ -62,8 +62,11 @@ Point attach(std::span<const Point> anchors, std::span<const Point> taken, doubl
     return point;
 }
 
-/// What an atom adds to the made-up target.
-double contribution(std::uint8_t z) { return z == 1 ? -0.4 : 0.3 * (static_cast<double>(z) - 6.5); }
+/// What an atom adds to the made-up target, and a pair of such atoms.
+double contribution(std::uint8_t z) { return 0.4 + 0.1 * static_cast<double>(z); }
+double contribution(std::uint8_t a, std::uint8_t b, double apart) {
+    return 0.1 * contribution(a) * contribution(b) / (1 + apart);
+}
 
 template <typename T>
 torch::Tensor host_tensor(std::span<const T> values, torch::Dtype dtype, bool pin) {
@@ -221,7 +224,7 @@ Result<Molecule> SyntheticMolecules::molecule(std::uint32_t index) const {
         made.position.insert(made.position.end(), points[i].begin(), points[i].end());
         made.target += contribution(made.z[i]);
         for (std::size_t j = 0; j < i; ++j) {
-            made.target += contribution(made.z[i]) * contribution(made.z[j]) / (1 + distance(points[i], points[j]));
+            made.target += contribution(made.z[i], made.z[j], distance(points[i], points[j]));
         }
     }
     return made;
