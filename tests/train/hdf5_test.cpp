@@ -76,7 +76,8 @@ TEST_P(Hdf5Layouts, EveryBlockIsTheArraysBlock) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(All, Hdf5Layouts,
-                         testing::Values(std::pair{false, false}, std::pair{true, false}, std::pair{false, true}));
+                         testing::Values(std::pair{false, false}, std::pair{true, false},
+                                         std::pair{false, true}));
 
 TEST(Hdf5, IsReadByManyThreadsAtOnce) {
     const TemporaryFolder folder;
@@ -94,7 +95,8 @@ TEST(Hdf5, IsReadByManyThreadsAtOnce) {
                         const std::array<std::int64_t, 4> count = {1, 1, 5, 6};
                         std::vector<float> read(30);
                         const bool failed = array.read(begin, count, read.data()).has_value();
-                        wrong += failed || read[7] != static_cast<float>((i % 3 * 4 + thread) * 30 + 7) ? 1 : 0;
+                        wrong +=
+                            failed || read[7] != static_cast<float>((i % 3 * 4 + thread) * 30 + 7) ? 1 : 0;
                     }
                 });
             }
@@ -107,11 +109,14 @@ TEST(Hdf5, SaysWhatAFileLacks) {
     const TemporaryFolder folder;
     const std::string path = (folder.path() / "a.h5").string();
     write_file(path, "t2m", H5T_IEEE_F32LE, false);
-    EXPECT_EQ(message_of([&] { Hdf5Array(path, "fields"); }), path + " has no data set 'fields': it holds t2m");
+    EXPECT_EQ(message_of([&] { Hdf5Array(path, "fields"); }),
+              path + " has no data set 'fields': it holds t2m");
     const std::string other = (folder.path() / "b.h5").string();
     std::ofstream(other) << "no such format";
-    EXPECT_THAT(message_of([&] { Hdf5Array(other, "fields"); }), testing::HasSubstr("b.h5 cannot be opened as an HDF5"));
-    EXPECT_THAT(message_of([&] { Hdf5Array(folder.path() / "c.h5", "fields"); }), testing::HasSubstr("no file"));
+    EXPECT_THAT(message_of([&] { Hdf5Array(other, "fields"); }),
+                testing::HasSubstr("b.h5 cannot be opened as an HDF5"));
+    EXPECT_THAT(message_of([&] { Hdf5Array(folder.path() / "c.h5", "fields"); }),
+                testing::HasSubstr("no file"));
 }
 
 TEST(Hdf5, NamesAFileThatWasCutWhileOpen) {

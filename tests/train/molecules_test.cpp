@@ -20,7 +20,9 @@ using torch::Tensor;
 constexpr double everything = std::numeric_limits<double>::infinity();
 
 /// Four carbon atoms on a line, 1.4 apart.
-Molecule chain() { return {{6, 6, 6, 6}, {0, 0, 0, 1.4, 0, 0, 2.8, 0, 0, 4.2, 0, 0}, 1}; }
+Molecule chain() {
+    return {{6, 6, 6, 6}, {0, 0, 0, 1.4, 0, 0, 2.8, 0, 0, 4.2, 0, 0}, 1};
+}
 
 TEST(MoleculeGraph, JoinsNearAtomsOfOneMolecule) {
     MoleculeGraph graph;
@@ -58,7 +60,8 @@ TEST(SyntheticMolecules, HaveQm9sSizesAndBelievableDistances) {
     EXPECT_NE(data.molecule(17)->position, SyntheticMolecules(4000, 3, 1).molecule(17)->position);
 }
 
-/// What is predicted for molecules must not depend on which others share their batch, nor on how they are turned.
+/// What is predicted for molecules must not depend on which others share their batch, nor on how they are
+/// turned.
 void expect_molecules_alone(MoleculeNetwork& network) {
     network.eval();
     network.to(torch::kFloat64);
@@ -119,12 +122,14 @@ TEST(NnConv, FeaturesComeFromElementsAndDistances) {
     const auto inputs = network.inputs(graph, HostTensors{});
     const auto row = [](const Tensor& tensor, std::int64_t i) {
         const Tensor values = tensor[i].contiguous();
-        return std::vector<float>(values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel());
+        return std::vector<float>(values.const_data_ptr<float>(),
+                                  values.const_data_ptr<float>() + values.numel());
     };
-    EXPECT_THAT(row(inputs[0], 0), ElementsAre(0, 1, 0, 0, 0, 6, 0, 0, 1, 0, 2));  // three neighbours, two hydrogens
+    EXPECT_THAT(row(inputs[0], 0),
+                ElementsAre(0, 1, 0, 0, 0, 6, 0, 0, 1, 0, 2));  // three neighbours, two hydrogens
     EXPECT_THAT(row(inputs[0], 1), ElementsAre(0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0));
-    EXPECT_THAT(row(inputs[1], 0), ElementsAre(0, 1, 0, 0, 1.21F));  // O to C: double
-    EXPECT_EQ(row(inputs[1], 1)[0], 1);                              // H to C: single
+    EXPECT_THAT(row(inputs[1], 0), ElementsAre(0, 1, 0, 0, 1.21F));              // O to C: double
+    EXPECT_EQ(row(inputs[1], 1)[0], 1);                                          // H to C: single
     EXPECT_THAT(row(inputs[1], 4), ElementsAre(0, 0, 0, 0, testing::Gt(1.9F)));  // H to O: none
 }
 

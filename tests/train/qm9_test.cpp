@@ -37,7 +37,8 @@ TEST(Qm9, NamesFileAndLineOfWhatIsWrong) {
     EXPECT_EQ(reason(water("4")), "dir/w.xyz line 6: only 3 atoms, though the first line says 4");
     EXPECT_EQ(reason(water("2")), "dir/w.xyz line 5: more atoms than the 2 that the first line says");
     EXPECT_EQ(reason(water("three")), "dir/w.xyz line 1: it must be the number of atoms");
-    EXPECT_EQ(reason("1\ngdb 1 2 3\nH 0 0 0 0\n"), "dir/w.xyz line 2: it must be 'gdb', a number and 15 properties");
+    EXPECT_EQ(reason("1\ngdb 1 2 3\nH 0 0 0 0\n"),
+              "dir/w.xyz line 2: it must be 'gdb', a number and 15 properties");
     std::string text = water();
     text.replace(text.find("O\t-0.03"), 1, "Q");
     EXPECT_EQ(reason(text), "dir/w.xyz line 3: 'Q' is none of the elements H, C, N, O, F");
@@ -58,7 +59,8 @@ TEST(Qm9, FindsTheFilesInOrder) {
     for (const char* name : {"dsgdb9nsd_000002.xyz", "readme.txt", "dsgdb9nsd_000001.xyz"}) {
         std::ofstream(folder.path() / name) << water();
     }
-    EXPECT_THAT(find_qm9_files(folder.path()), testing::ElementsAre("dsgdb9nsd_000001.xyz", "dsgdb9nsd_000002.xyz"));
+    EXPECT_THAT(find_qm9_files(folder.path()),
+                testing::ElementsAre("dsgdb9nsd_000001.xyz", "dsgdb9nsd_000002.xyz"));
 }
 
 }  // namespace

@@ -67,14 +67,16 @@ std::vector<float> read_statistics(const fs::path& folder, const std::string& na
 torch::Tensor per_channel(const std::vector<float>& values, std::int64_t channels, const fs::path& folder,
                           const std::string& name) {
     if (static_cast<std::int64_t>(values.size()) < channels) {
-        throw bad_input("{} of {} holds {} values for {} channels", name, folder.string(), values.size(), channels);
+        throw bad_input("{} of {} holds {} values for {} channels", name, folder.string(), values.size(),
+                        channels);
     }
     return torch::tensor(values).slice(0, 0, channels).contiguous();
 }
 
 }  // namespace
 
-std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int64_t steps, std::int64_t patch) {
+std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int64_t steps,
+                                               std::int64_t patch) {
     std::vector<Hdf5Array> years;
     for (const fs::path& file : yearly_files(folder)) {
         years.emplace_back(file, fields_name);
@@ -85,9 +87,9 @@ std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int6
                             fields_name, file.string(), shape.size());
         }
         if (!std::equal(shape.begin() + 1, shape.end(), first.begin() + 1)) {
-            throw bad_input("{} holds fields of {}, but {} of {}: all years must have one shape", file.string(),
-                            fmt::join(shape.begin() + 1, shape.end(), " x "), years.front().path().string(),
-                            fmt::join(first.begin() + 1, first.end(), " x "));
+            throw bad_input("{} holds fields of {}, but {} of {}: all years must have one shape",
+                            file.string(), fmt::join(shape.begin() + 1, shape.end(), " x "),
+                            years.front().path().string(), fmt::join(first.begin() + 1, first.end(), " x "));
         }
         if (shape[0] <= steps) {
             throw bad_input("{} holds {} time steps: a sample needs {}", file.string(), shape[0], steps + 1);
@@ -151,8 +153,9 @@ WeatherStatistics Era5Weather::statistics(const fs::path& folder) const {
                                      .contiguous();
     }
     if (!statistics.sd.gt(0).all().item<bool>()) {
-        throw bad_input("a channel of {} has a standard deviation that is not positive: it cannot be normalised",
-                        folder_.string());
+        throw bad_input(
+            "a channel of {} has a standard deviation that is not positive: it cannot be normalised",
+            folder_.string());
     }
     return statistics;
 }
@@ -168,7 +171,8 @@ WeatherStatistics Era5Weather::compute_statistics() const {
     torch::Tensor squares = torch::zeros({g.channels}, torch::kFloat64);
     for (std::int64_t i = 0; i < times; ++i) {
         const auto index = static_cast<std::uint32_t>(i * size() / times);
-        const auto year = static_cast<std::size_t>(std::ranges::upper_bound(first_, index) - first_.begin() - 1);
+        const auto year =
+            static_cast<std::size_t>(std::ranges::upper_bound(first_, index) - first_.begin() - 1);
         if (const auto failure = read_times(year, index - first_[year], 1, field.mutable_data_ptr<float>())) {
             throw bad_input("{}", failure->reason);
         }
@@ -183,7 +187,8 @@ WeatherStatistics Era5Weather::compute_statistics() const {
     }
     const double count = static_cast<double>(times * g.height * g.width);
     const torch::Tensor mean = sum / count;
-    return {(mean + offset.flatten()).to(torch::kFloat32), (squares / count - mean.square()).sqrt().to(torch::kFloat32),
+    return {(mean + offset.flatten()).to(torch::kFloat32),
+            (squares / count - mean.square()).sqrt().to(torch::kFloat32),
             (mean_in_time / static_cast<double>(times)).to(torch::kFloat32)};
 }
 

@@ -22,9 +22,9 @@ constexpr std::uint32_t most_for_statistics = 10'000;
 constexpr std::uint64_t molecule_stream = 31;
 
 /// How many of 100,000 molecules of QM9 have 3, 4, ... 29 atoms.
-constexpr std::array<std::uint32_t, 27> sizes = {1,     4,     5,     9,     16,    49,    124,  362,  807,
-                                                 1689,  3060,  5136,  7796,  10644, 13025, 13364, 13832, 9482,
-                                                 9970,  3393,  4848,  539,   1506,  48,    266,  0,    25};
+constexpr std::array<std::uint32_t, 27> sizes = {1,    4,    5,    9,    16,    49,    124,   362,   807,
+                                                 1689, 3060, 5136, 7796, 10644, 13025, 13364, 13832, 9482,
+                                                 9970, 3393, 4848, 539,  1506,  48,    266,   0,     25};
 constexpr std::size_t smallest = 3;
 constexpr std::size_t most_heavy = 9;
 
@@ -44,7 +44,8 @@ std::size_t draw_size(KeyedRandom& random) {
     return smallest + size;
 }
 
-/// A point at `length` from a random one of `anchors` that is not too near to any of `taken`, if one is found soon.
+/// A point at `length` from a random one of `anchors` that is not too near to any of `taken`, if one is found
+/// soon.
 Point attach(std::span<const Point> anchors, std::span<const Point> taken, double length, double nearest,
              KeyedRandom& random) {
     Point point{};
@@ -55,7 +56,8 @@ Point attach(std::span<const Point> anchors, std::span<const Point> taken, doubl
         const double flat = std::sqrt(1 - z * z);
         point = {anchor[0] + length * flat * std::cos(turn), anchor[1] + length * flat * std::sin(turn),
                  anchor[2] + length * z};
-        if (std::ranges::all_of(taken, [&](const Point& other) { return distance(point, other) >= nearest; })) {
+        if (std::ranges::all_of(taken,
+                                [&](const Point& other) { return distance(point, other) >= nearest; })) {
             break;
         }
     }
@@ -63,7 +65,9 @@ Point attach(std::span<const Point> anchors, std::span<const Point> taken, doubl
 }
 
 /// What an atom adds to the made-up target, and a pair of such atoms.
-double contribution(std::uint8_t z) { return 0.4 + 0.1 * static_cast<double>(z); }
+double contribution(std::uint8_t z) {
+    return 0.4 + 0.1 * static_cast<double>(z);
+}
 double contribution(std::uint8_t a, std::uint8_t b, double apart) {
     return 0.1 * contribution(a) * contribution(b) / (1 + apart);
 }
@@ -73,7 +77,8 @@ torch::Tensor host_tensor(std::span<const T> values, torch::Dtype dtype, bool pi
     torch::Tensor tensor = torch::empty({static_cast<std::int64_t>(values.size())},
                                         torch::TensorOptions(dtype).pinned_memory(pin));
     if (dtype == torch::kFloat32) {
-        std::ranges::transform(values, tensor.mutable_data_ptr<float>(), [](T v) { return static_cast<float>(v); });
+        std::ranges::transform(values, tensor.mutable_data_ptr<float>(),
+                               [](T v) { return static_cast<float>(v); });
     } else {
         std::ranges::copy(values, tensor.mutable_data_ptr<T>());
     }
@@ -234,7 +239,8 @@ Result<Molecule> Qm9Molecules::molecule(std::uint32_t index) const {
     const std::filesystem::path path = folder_ / (*files_)[part_[index]];
     const auto text = files::read(path);
     if (!text) {
-        return Failure{fmt::format("{} cannot be read: {}", path.string(), std::strerror(errno)), "check the file"};
+        return Failure{fmt::format("{} cannot be read: {}", path.string(), std::strerror(errno)),
+                       "check the file"};
     }
     auto parsed = parse_qm9(*text, path.string());
     if (!parsed) {

@@ -18,8 +18,8 @@ struct Molecule {
     double target = 0;
 };
 
-/// The molecules of a batch as one graph on the host: atoms one molecule after the other, edges from `source` to
-/// `target` in both directions, sorted by target.
+/// The molecules of a batch as one graph on the host: atoms one molecule after the other, edges from `source`
+/// to `target` in both directions, sorted by target.
 struct MoleculeGraph {
     std::int64_t molecules = 0;
     std::vector<std::int64_t> z;         ///< per atom
@@ -43,8 +43,8 @@ struct MoleculeStatistics {
     double target_sd = 1;
     double atoms = 0;  ///< means per molecule
     double edges = 0;
-    double triplets = 0;           ///< pairs of edges k->j, j->i with k != i
-    double in_degree = 0;          ///< means per atom
+    double triplets = 0;   ///< pairs of edges k->j, j->i with k != i
+    double in_degree = 0;  ///< means per atom
     double log_degree_plus_1 = 0;
 };
 
@@ -57,8 +57,9 @@ struct HostTensors {
     torch::Tensor of(const std::vector<double>& values) const;
 };
 
-/// Molecules with one target. A sample is {uint8 z [n], float64 position [n, 3], float64 target []}. A batch has the
-/// inputs that the model's builder makes, and as its target float32 [B] normalised to (y - mean) / sd.
+/// Molecules with one target. A sample is {uint8 z [n], float64 position [n, 3], float64 target []}. A batch
+/// has the inputs that the model's builder makes, and as its target float32 [B] normalised to (y - mean) /
+/// sd.
 class MoleculeDataset : public Dataset {
   public:
     using Builder = std::function<std::vector<torch::Tensor>(const MoleculeGraph&, const HostTensors&)>;
@@ -69,8 +70,8 @@ class MoleculeDataset : public Dataset {
     Batch collate(const std::vector<Sample>& samples, bool pin) const override;
     virtual Result<Molecule> molecule(std::uint32_t index) const = 0;
 
-    /// Over at most 10,000 molecules, evenly spread; those that cannot be read are left out. Throws bad_input when
-    /// none can be.
+    /// Over at most 10,000 molecules, evenly spread; those that cannot be read are left out. Throws bad_input
+    /// when none can be.
     MoleculeStatistics statistics(double cutoff) const;
 
   private:
@@ -79,8 +80,9 @@ class MoleculeDataset : public Dataset {
     MoleculeStatistics statistics_;
 };
 
-/// Made-up molecules with QM9's distribution of sizes: up to nine heavy atoms in a random tree of bonds, hydrogens
-/// around them. The target is a sum of contributions of atoms and pairs, so that there is something to learn.
+/// Made-up molecules with QM9's distribution of sizes: up to nine heavy atoms in a random tree of bonds,
+/// hydrogens around them. The target is a sum of contributions of atoms and pairs, so that there is something
+/// to learn.
 class SyntheticMolecules final : public MoleculeDataset {
   public:
     SyntheticMolecules(std::uint32_t size, std::uint64_t seed, std::uint64_t stream)
@@ -99,7 +101,8 @@ class SyntheticMolecules final : public MoleculeDataset {
 class Qm9Molecules final : public MoleculeDataset {
   public:
     using Files = std::shared_ptr<const std::vector<std::string>>;
-    Qm9Molecules(std::filesystem::path folder, Files files, std::vector<std::uint32_t> part, std::size_t target)
+    Qm9Molecules(std::filesystem::path folder, Files files, std::vector<std::uint32_t> part,
+                 std::size_t target)
         : folder_(std::move(folder)), files_(std::move(files)), part_(std::move(part)), target_(target) {}
     std::uint32_t size() const override { return static_cast<std::uint32_t>(part_.size()); }
     std::string name() const override { return folder_.string(); }

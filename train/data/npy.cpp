@@ -60,7 +60,9 @@ NpyArray read_npy(const std::filesystem::path& path) {
     if (bytes.size() < 12 || !bytes.starts_with(magic)) {
         throw bad_input("{} is not a NumPy file (.npy)", path.string());
     }
-    const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+    const auto byte = [&](std::size_t i) {
+        return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+    };
     const bool long_header = bytes[6] != 1;
     const std::size_t begin = long_header ? 12 : 10;
     const std::size_t length = byte(8) | byte(9) << 8 | (long_header ? byte(10) << 16 | byte(11) << 24 : 0);
@@ -70,7 +72,8 @@ NpyArray read_npy(const std::filesystem::path& path) {
     const bool single = type.starts_with("<f4");
     if ((!single && !type.starts_with("<f8")) || !entry(header, "'fortran_order'").starts_with("False") ||
         !tuple.starts_with('(')) {
-        throw bad_input("{}: only little-endian float32 or float64 arrays in C order are read", path.string());
+        throw bad_input("{}: only little-endian float32 or float64 arrays in C order are read",
+                        path.string());
     }
     NpyArray array;
     array.shape = parse_shape(tuple);

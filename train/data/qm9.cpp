@@ -68,7 +68,8 @@ std::optional<double> parse_number(std::string_view field) {
 Result<Qm9Molecule> parse_qm9(std::string_view text, const std::string& file) {
     Lines lines(text);
     const auto wrong = [&](const std::string& what) {
-        return Failure{fmt::format("{} line {}: {}", file, lines.number(), what), "take the file from the data set anew"};
+        return Failure{fmt::format("{} line {}: {}", file, lines.number(), what),
+                       "take the file from the data set anew"};
     };
     const auto first = lines.next();
     const auto atoms = first.size() == 1 ? csv::integer(first[0]) : std::nullopt;
@@ -114,9 +115,10 @@ Result<Qm9Molecule> parse_qm9(std::string_view text, const std::string& file) {
 std::vector<std::string> find_qm9_files(const fs::path& folder) {
     std::error_code error;
     if (!fs::is_directory(folder, error)) {
-        throw bad_input("there is no QM9 folder {}: --dataset takes 'synthetic' or the folder into which QM9's archive "
-                        "of .xyz files was unpacked",
-                        folder.string());
+        throw bad_input(
+            "there is no QM9 folder {}: --dataset takes 'synthetic' or the folder into which QM9's archive "
+            "of .xyz files was unpacked",
+            folder.string());
     }
     std::vector<std::string> names;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
@@ -128,7 +130,8 @@ std::vector<std::string> find_qm9_files(const fs::path& folder) {
         throw bad_input("cannot read the QM9 folder {}: {}", folder.string(), error.message());
     }
     if (names.empty()) {
-        throw bad_input("{} holds no .xyz file: unpack QM9's archive of per-molecule files there", folder.string());
+        throw bad_input("{} holds no .xyz file: unpack QM9's archive of per-molecule files there",
+                        folder.string());
     }
     std::ranges::sort(names);
     return names;

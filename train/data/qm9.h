@@ -42,9 +42,11 @@ struct Qm9Molecule {
     std::array<double, qm9_columns> properties{};  ///< as the file has them
 };
 
-/// A molecule of QM9's original files (Ramakrishnan et al. 2014): the number of atoms; a line `gdb N A B C mu ...`;
-/// a line per atom with its symbol, coordinates and charge; frequencies; SMILES; InChI. Exponents may be written
-/// `*^`. A failure names file and line: another number of atoms than the first line says, an unknown element, no number.
+/// A molecule of QM9's original files (Ramakrishnan et al. 2014): the number of atoms; a line `gdb N A B C mu
+/// ...`; a line per atom with its symbol, coordinates and charge; frequencies; SMILES; InChI. Exponents may
+/// be written
+/// `*^`. A failure names file and line: another number of atoms than the first line says, an unknown element,
+/// no number.
 Result<Qm9Molecule> parse_qm9(std::string_view text, const std::string& file);
 
 /// The .xyz files of a folder, by name. Throws bad_input when there is no such folder or no such file.

@@ -70,7 +70,8 @@ SyntheticWeather::SyntheticWeather(WeatherGrid grid, std::int64_t steps, std::ui
             std::vector<float> cosines(columns);
             for (std::size_t x = 0; x < columns; ++x) {
                 const double angle =
-                    2 * std::numbers::pi * around * static_cast<double>(x) / static_cast<double>(columns) + phase;
+                    2 * std::numbers::pi * around * static_cast<double>(x) / static_cast<double>(columns) +
+                    phase;
                 sines[x] = static_cast<float>(std::sin(angle));
                 cosines[x] = static_cast<float>(std::cos(angle));
             }
@@ -78,7 +79,8 @@ SyntheticWeather::SyntheticWeather(WeatherGrid grid, std::int64_t steps, std::ui
             const float amplitude = std::sqrt(2.0F / waves);
             for (std::int64_t y = 0; y < grid.height; ++y, row += columns) {
                 const double angle =
-                    std::numbers::pi * down * static_cast<double>(y) / static_cast<double>(grid.height) + tilt;
+                    std::numbers::pi * down * static_cast<double>(y) / static_cast<double>(grid.height) +
+                    tilt;
                 const auto c = static_cast<float>(std::cos(angle)) * amplitude;
                 const auto s = static_cast<float>(std::sin(angle)) * amplitude;
                 for (std::size_t x = 0; x < columns; ++x) {

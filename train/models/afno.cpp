@@ -68,8 +68,8 @@ Tensor AfnoFilterImpl::complex_linear(const Tensor& x, const Tensor& w, const Te
     const Tensor re = w[0];
     const Tensor im = w[1];  // [blocks, in, out]
     // (a + ib)(re + i im) as one real product: rows for a and b, columns for the result's two parts.
-    const Tensor matrix =
-        torch::stack({torch::stack({re, im}, -1), torch::stack({-im, re}, -1)}, 2);  // [blocks, in, 2, out, 2]
+    const Tensor matrix = torch::stack({torch::stack({re, im}, -1), torch::stack({-im, re}, -1)},
+                                       2);  // [blocks, in, 2, out, 2]
     return torch::baddbmm(bias.permute({1, 2, 0}).reshape({blocks_, 1, -1}), x,
                           matrix.view({blocks_, 2 * w.size(2), 2 * w.size(3)}));
 }
@@ -81,15 +81,16 @@ Tensor AfnoFilterImpl::forward(const Tensor& x) {
     const std::int64_t columns = x.size(2);
     const std::int64_t embed = x.size(3);
 
-    const Tensor spectrum = torch::fft_rfft2(wide, {}, {1, 2}, "ortho");         // [N, r, c/2+1, embed]
-    Tensor z = torch::view_as_real(spectrum.narrow(2, 0, modes_));               // [N, r, m, embed, 2]
-    z = z.reshape({n * rows * modes_, blocks_, -1}).transpose(0, 1);             // [blocks, N r m, 2 b]
+    const Tensor spectrum = torch::fft_rfft2(wide, {}, {1, 2}, "ortho");  // [N, r, c/2+1, embed]
+    Tensor z = torch::view_as_real(spectrum.narrow(2, 0, modes_));        // [N, r, m, embed, 2]
+    z = z.reshape({n * rows * modes_, blocks_, -1}).transpose(0, 1);      // [blocks, N r m, 2 b]
     z = torch::relu(complex_linear(z, w1_, b1_));
     z = complex_linear(z, w2_, b2_);
     z = torch::softshrink(z.to(wide.scalar_type()), sparsity_threshold);
     z = z.transpose(0, 1).reshape({n, rows, modes_, embed, 2});
     // The inverse transform takes the frequencies that are not there as zero.
-    const Tensor mixed = torch::fft_irfft2(torch::view_as_complex(z), at::IntArrayRef{rows, columns}, {1, 2}, "ortho");
+    const Tensor mixed =
+        torch::fft_irfft2(torch::view_as_complex(z), at::IntArrayRef{rows, columns}, {1, 2}, "ortho");
     return mixed.to(x.scalar_type()) + x;
 }
 
@@ -123,7 +124,8 @@ AfnoNetImpl::AfnoNetImpl(const AfnoConfig& config)
     for (std::int64_t block = 0; block < config.depth; ++block) {
         blocks_->push_back(AfnoBlock(config));
     }
-    // The published network has this norm and does not use it: it keeps its place in the state and is not trained.
+    // The published network has this norm and does not use it: it keeps its place in the state and is not
+    // trained.
     for (Tensor& unused : register_module("norm", layer_norm(config.embed))->parameters()) {
         unused.requires_grad_(false);
     }

@@ -10,8 +10,8 @@
 
 namespace joulemark::train {
 
-/// FourCastNet's network (Pathak et al. 2022) of adaptive Fourier neural operators (Guibas et al. 2022), with the
-/// state-dict names, shapes and initial distributions of the published AFNONet.
+/// FourCastNet's network (Pathak et al. 2022) of adaptive Fourier neural operators (Guibas et al. 2022), with
+/// the state-dict names, shapes and initial distributions of the published AFNONet.
 struct AfnoConfig {
     std::int64_t channels = 20;
     std::int64_t height = 720;  ///< multiple of the patch
@@ -34,8 +34,8 @@ struct AfnoConfig {
     double flops() const;
 };
 
-/// Token mixing in the frequency domain: a two-layer network with block-diagonal complex weights on every kept
-/// frequency, soft-thresholded, plus a skip connection.
+/// Token mixing in the frequency domain: a two-layer network with block-diagonal complex weights on every
+/// kept frequency, soft-thresholded, plus a skip connection.
 class AfnoFilterImpl : public torch::nn::Module {
   public:
     explicit AfnoFilterImpl(const AfnoConfig& config);
@@ -43,9 +43,10 @@ class AfnoFilterImpl : public torch::nn::Module {
     torch::Tensor forward(const torch::Tensor& x);
 
   private:
-    /// x [blocks, n, 2 b] times the complex weights w [2, blocks, b, b] plus the bias [2, blocks, b]; b complex
-    /// numbers lie as b pairs (real, imaginary).
-    torch::Tensor complex_linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) const;
+    /// x [blocks, n, 2 b] times the complex weights w [2, blocks, b, b] plus the bias [2, blocks, b]; b
+    /// complex numbers lie as b pairs (real, imaginary).
+    torch::Tensor complex_linear(const torch::Tensor& x, const torch::Tensor& w,
+                                 const torch::Tensor& bias) const;
 
     static constexpr double sparsity_threshold = 0.01;
     std::int64_t blocks_, modes_;

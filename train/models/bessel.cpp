@@ -30,7 +30,8 @@ double bisect(std::int64_t order, double low, double high) {
 }  // namespace
 
 void spherical_bessel(double x, std::int64_t count, double* out) {
-    // Going up loses about (l / x)^l of the precision; molecules' distances keep x above 1 for the orders in use.
+    // Going up loses about (l / x)^l of the precision; molecules' distances keep x above 1 for the orders in
+    // use.
     const double sine = std::sin(x) / x;
     const double inverse = 1 / x;
     out[0] = sine;
@@ -43,7 +44,8 @@ void spherical_bessel(double x, std::int64_t count, double* out) {
 }
 
 std::vector<double> spherical_bessel_zeros(std::int64_t orders, std::int64_t zeros) {
-    // The zeros of j_l lie one each between neighbouring zeros of j_{l-1}; those of j_0 are the multiples of pi.
+    // The zeros of j_l lie one each between neighbouring zeros of j_{l-1}; those of j_0 are the multiples of
+    // pi.
     std::vector<double> row;
     for (std::int64_t n = 1; n < zeros + orders; ++n) {
         row.push_back(static_cast<double>(n) * std::numbers::pi);

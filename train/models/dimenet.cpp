@@ -68,20 +68,23 @@ Triplets find_triplets(const MoleculeGraph& graph, const SphericalBasis& basis) 
     const auto most = static_cast<std::size_t>(triplets.most);
     triplets.kj.resize(graph.edges() * most);
     triplets.angular.resize(graph.edges() * most * orders);
-    const auto position = [&](std::int64_t atom) { return &graph.position[3 * static_cast<std::size_t>(atom)]; };
+    const auto position = [&](std::int64_t atom) {
+        return &graph.position[3 * static_cast<std::size_t>(atom)];
+    };
     for (std::size_t ji = 0; ji < graph.edges(); ++ji) {
         const std::int64_t i = graph.target[ji];
         const std::int64_t j = graph.source[ji];
         std::size_t at = ji * most;
-        for (std::size_t entry = first[static_cast<std::size_t>(j)]; entry < first[static_cast<std::size_t>(j) + 1];
-             ++entry) {
+        for (std::size_t entry = first[static_cast<std::size_t>(j)];
+             entry < first[static_cast<std::size_t>(j) + 1]; ++entry) {
             const std::int64_t k = graph.source[into[entry]];
             if (k == i) {
                 continue;
             }
             triplets.kj[at] = static_cast<std::int64_t>(into[entry]);
             // As the reference has it, at atom i: between its directions to j and to k.
-            basis.angular(cosine_between(position(i), position(j), position(k)), &triplets.angular[at * orders]);
+            basis.angular(cosine_between(position(i), position(j), position(k)),
+                          &triplets.angular[at * orders]);
             ++at;
         }
     }
@@ -105,7 +108,9 @@ DimeNetResidualImpl::DimeNetResidualImpl(std::int64_t hidden)
     : lin1_(register_module("lin1", orthogonal(hidden, hidden, true))),
       lin2_(register_module("lin2", orthogonal(hidden, hidden, true))) {}
 
-Tensor DimeNetResidualImpl::forward(const Tensor& x) { return x + torch::silu(lin2_(torch::silu(lin1_(x)))); }
+Tensor DimeNetResidualImpl::forward(const Tensor& x) {
+    return x + torch::silu(lin2_(torch::silu(lin1_(x))));
+}
 
 DimeNetInteractionImpl::DimeNetInteractionImpl(const DimeNetConfig& config)
     : lin_rbf_(orthogonal(config.radial, config.hidden, false)),
@@ -129,14 +134,15 @@ DimeNetInteractionImpl::DimeNetInteractionImpl(const DimeNetConfig& config)
     after->register_module("1", after_skip1_);
 }
 
-Tensor DimeNetInteractionImpl::forward(const Tensor& x, const Tensor& rbf, const Tensor& sbf, const Tensor& kj) {
+Tensor DimeNetInteractionImpl::forward(const Tensor& x, const Tensor& rbf, const Tensor& sbf,
+                                       const Tensor& kj) {
     const std::int64_t edges = x.size(0);
     const std::int64_t hidden = w_.size(0);
     const Tensor from_ji = torch::silu(lin_ji_(x));
     const Tensor from_kj = torch::silu(lin_kj_(x)) * lin_rbf_(rbf);
-    // Sum over the triplets w of an edge, over j and l, of sbf[w, j] x[kj(w), l] W[i, j, l]: the sum over w first,
-    // as a batch of small products, so that W meets edges and not their many triplets.
-    const Tensor waves = lin_sbf_(sbf).view({edges, -1, w_.size(1)});            // [E, D, bilinear]
+    // Sum over the triplets w of an edge, over j and l, of sbf[w, j] x[kj(w), l] W[i, j, l]: the sum over w
+    // first, as a batch of small products, so that W meets edges and not their many triplets.
+    const Tensor waves = lin_sbf_(sbf).view({edges, -1, w_.size(1)});               // [E, D, bilinear]
     const Tensor messages = from_kj.index_select(0, kj).view({edges, -1, hidden});  // [E, D, hidden]
     const Tensor summed = torch::bmm(waves.transpose(1, 2), messages).view({edges, -1});
     Tensor h = from_ji + torch::linear(summed, w_.view({hidden, -1}));
@@ -158,7 +164,8 @@ DimeNetOutputImpl::DimeNetOutputImpl(const DimeNetConfig& config)
     nn::init::zeros_(lin_->weight);
 }
 
-Tensor DimeNetOutputImpl::forward(const Tensor& x, const Tensor& rbf, const Tensor& target, std::int64_t atoms) {
+Tensor DimeNetOutputImpl::forward(const Tensor& x, const Tensor& rbf, const Tensor& target,
+                                  std::int64_t atoms) {
     Tensor y = sum_rows(lin_rbf_(rbf) * x, target, atoms);
     for (auto& layer : lins_) {
         y = torch::silu(layer(y));
@@ -173,8 +180,8 @@ DimeNet::DimeNet(const DimeNetConfig& config)
       lin_rbf_(config.radial, config.hidden),
       lin_(3 * config.hidden, config.hidden) {
     frequencies_ = register_module("rbf", std::make_shared<nn::Module>())
-                       ->register_parameter("freq", torch::arange(1, config.radial + 1, torch::kFloat32) *
-                                                        std::numbers::pi);
+                       ->register_parameter(
+                           "freq", torch::arange(1, config.radial + 1, torch::kFloat32) * std::numbers::pi);
     const auto embedding = register_module("emb", std::make_shared<nn::Module>());
     embedding->register_module("emb", embedding_);
     embedding->register_module("lin_rbf", lin_rbf_);
@@ -220,14 +227,13 @@ Tensor DimeNet::forward(const std::vector<Tensor>& inputs, std::int64_t molecule
     const Tensor& target = inputs[3];
     const Tensor& kj = inputs[7];
     const Tensor rbf = inputs[5] * torch::sin(frequencies_ * inputs[4]);  // [E, radial]
-    const Tensor sbf = (inputs[6].index_select(0, kj).view({-1, config_.spherical, config_.radial}) *
-                        inputs[8].unsqueeze(2))
-                           .flatten(1);  // [E D, spherical radial]
+    const Tensor sbf =
+        (inputs[6].index_select(0, kj).view({-1, config_.spherical, config_.radial}) * inputs[8].unsqueeze(2))
+            .flatten(1);  // [E D, spherical radial]
 
     const Tensor atoms = embedding_(z);
-    Tensor x = torch::silu(lin_(torch::cat({atoms.index_select(0, target), atoms.index_select(0, source),
-                                            torch::silu(lin_rbf_(rbf))},
-                                           1)));
+    Tensor x = torch::silu(lin_(torch::cat(
+        {atoms.index_select(0, target), atoms.index_select(0, source), torch::silu(lin_rbf_(rbf))}, 1)));
     Tensor sum = outputs_[0]->as<DimeNetOutputImpl>()->forward(x, rbf, target, z.size(0));
     for (std::size_t block = 0; block < interactions_->size(); ++block) {
         x = interactions_[block]->as<DimeNetInteractionImpl>()->forward(x, rbf, sbf, kj);

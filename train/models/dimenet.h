@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/bessel.h"
 #include "engine/hyper_parameters.h"
+#include "models/bessel.h"
 #include "models/molecule_network.h"
 
 namespace joulemark::train {
 
-/// DimeNet (Klicpera et al. 2020): messages between atoms that see the angles between neighbouring bonds. Names,
-/// shapes and initial distributions are those of PyTorch Geometric's DimeNet.
+/// DimeNet (Klicpera et al. 2020): messages between atoms that see the angles between neighbouring bonds.
+/// Names, shapes and initial distributions are those of PyTorch Geometric's DimeNet.
 struct DimeNetConfig {
     std::int64_t hidden = 128;
     std::int64_t blocks = 6;
@@ -37,8 +37,9 @@ TORCH_MODULE(DimeNetResidual);
 class DimeNetInteractionImpl : public torch::nn::Module {
   public:
     explicit DimeNetInteractionImpl(const DimeNetConfig& config);
-    /// Messages `x` [E, hidden], `rbf` [E, radial], `sbf` [E D, spherical radial] and the message k->j of each of the
-    /// up to D triplets of an edge j->i, `kj` [E D]; triplets that are not there have an `sbf` of 0.
+    /// Messages `x` [E, hidden], `rbf` [E, radial], `sbf` [E D, spherical radial] and the message k->j of
+    /// each of the up to D triplets of an edge j->i, `kj` [E D]; triplets that are not there have an `sbf` of
+    /// 0.
     torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& rbf, const torch::Tensor& sbf,
                           const torch::Tensor& kj);
 
@@ -67,8 +68,8 @@ class DimeNet final : public MoleculeNetwork {
     explicit DimeNet(const DimeNetConfig& config);
 
     double cutoff() const override { return config_.cutoff; }
-    /// {z, molecule [N], source, target [E], distance / cutoff [E, 1], smooth_inverse of it [E, 1], radial parts of the
-    /// spherical basis [E, spherical radial], kj [E D], angular parts [E D, spherical]}.
+    /// {z, molecule [N], source, target [E], distance / cutoff [E, 1], smooth_inverse of it [E, 1], radial
+    /// parts of the spherical basis [E, spherical radial], kj [E D], angular parts [E D, spherical]}.
     std::vector<torch::Tensor> inputs(const MoleculeGraph& graph, const HostTensors& make) const override;
     torch::Tensor forward(const std::vector<torch::Tensor>& inputs, std::int64_t molecules) override;
     double flops(const MoleculeStatistics& statistics) const override;

@@ -19,8 +19,9 @@ namespace {
 using torch::Tensor;
 
 /// The 20 channels of FourCastNet's ERA5 files, in their order.
-constexpr std::array channel_names = {"u10",  "v10",  "t2m",  "sp",   "mslp", "t850", "u1000", "v1000", "z1000", "u850",
-                                      "v850", "z850", "u500", "v500", "z500", "t500", "z50",   "r500",  "r850",  "tcwv"};
+constexpr std::array channel_names = {"u10",   "v10",   "t2m",  "sp",   "mslp", "t850", "u1000",
+                                      "v1000", "z1000", "u850", "v850", "z850", "u500", "v500",
+                                      "z500",  "t500",  "z50",  "r500", "r850", "tcwv"};
 constexpr std::int64_t z500 = 14;
 
 struct WeatherData {
@@ -50,9 +51,10 @@ WeatherData synthetic_weather(const Options& options, const WeatherGrid& grid, s
 WeatherData era5_weather(const std::filesystem::path& folder, std::int64_t steps, std::int64_t patch) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(folder, ignored)) {
-        throw bad_input("there is no weather folder {}: --dataset takes 'synthetic' or a folder with one HDF5 file a "
-                        "year, or with such folders 'train' and 'valid'",
-                        folder.string());
+        throw bad_input(
+            "there is no weather folder {}: --dataset takes 'synthetic' or a folder with one HDF5 file a "
+            "year, or with such folders 'train' and 'valid'",
+            folder.string());
     }
     const bool split = std::filesystem::is_directory(folder / "train", ignored);
     auto training = Era5Weather::open(split ? folder / "train" : folder, steps, patch);
@@ -63,7 +65,8 @@ WeatherData era5_weather(const std::filesystem::path& folder, std::int64_t steps
         const WeatherGrid& a = training->grid();
         const WeatherGrid& b = validation->grid();
         if (a.channels != b.channels || a.height != b.height || a.width != b.width) {
-            throw bad_input("the validation fields of {} have another shape than the training's", folder.string());
+            throw bad_input("the validation fields of {} have another shape than the training's",
+                            folder.string());
         }
         data.validation = std::move(validation);
     }
@@ -80,7 +83,10 @@ Tensor relative_l2(const Tensor& prediction, const Tensor& target) {
 class FourCastNet final : public Workload {
   public:
     FourCastNet(const AfnoConfig& config, WeatherData data, std::int64_t steps, std::int64_t channel)
-        : network_(config), flops_(static_cast<double>(steps) * config.flops()), steps_(steps), channel_(channel),
+        : network_(config),
+          flops_(static_cast<double>(steps) * config.flops()),
+          steps_(steps),
+          channel_(channel),
           data_(std::move(data)) {}
 
     torch::nn::Module& module() override { return *network_; }
@@ -138,7 +144,8 @@ Outcome FourCastNet::forward(const Batch& batch) {
     return outcome;
 }
 
-/// RMSE in the data's units, and the correlation of anomalies from the climatology; both weighted by latitude.
+/// RMSE in the data's units, and the correlation of anomalies from the climatology; both weighted by
+/// latitude.
 void FourCastNet::rate(const Tensor& prediction, const Tensor& target, Outcome& outcome) const {
     const torch::NoGradGuard no_grad;
     const Tensor forecast = prediction.select(1, channel_) - climatology_;  // [B, H, W]
@@ -167,12 +174,12 @@ std::unique_ptr<Workload> make_fourcastnet(const Options& options, HyperParamete
     const std::int64_t rated = settings.integer("channel", -1, 0);
     settings.finish(options.model);
     if (grid.height % config.patch != 0 || grid.width % config.patch != 0) {
-        throw bad_input("a grid of {} x {} is not made of patches of {} x {}", grid.height, grid.width, config.patch,
-                        config.patch);
+        throw bad_input("a grid of {} x {} is not made of patches of {} x {}", grid.height, grid.width,
+                        config.patch, config.patch);
     }
 
-    WeatherData data =
-        synthetic ? synthetic_weather(options, grid, steps) : era5_weather(options.dataset, steps, config.patch);
+    WeatherData data = synthetic ? synthetic_weather(options, grid, steps)
+                                 : era5_weather(options.dataset, steps, config.patch);
     grid = data.training->grid();
     config.channels = grid.channels;
     config.height = grid.height;

@@ -11,8 +11,9 @@
 
 namespace joulemark::train {
 
-/// A network that predicts one number per molecule. What depends on the geometry alone - edges, angles, bases - is
-/// computed on the host by `inputs`, so that `forward` is a few large operations on the device and never waits.
+/// A network that predicts one number per molecule. What depends on the geometry alone - edges, angles, bases
+/// - is computed on the host by `inputs`, so that `forward` is a few large operations on the device and never
+/// waits.
 class MoleculeNetwork : public torch::nn::Module {
   public:
     /// Of the graph, in Angstrom.

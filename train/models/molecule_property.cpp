@@ -19,7 +19,8 @@ namespace {
 using torch::Tensor;
 
 constexpr std::int64_t usual_validation = 10'000;
-constexpr std::uint64_t split_epoch = std::numeric_limits<std::uint64_t>::max();  // no epoch of training has it
+constexpr std::uint64_t split_epoch =
+    std::numeric_limits<std::uint64_t>::max();  // no epoch of training has it
 
 struct MoleculeData {
     std::unique_ptr<MoleculeDataset> training;
@@ -44,27 +45,31 @@ MoleculeData qm9_molecules(const Options& options, std::size_t target, std::int6
     const auto count = static_cast<std::int64_t>(files->size());
     const std::int64_t held_out = validation < 0 ? std::min(usual_validation, count / 10) : validation;
     if (held_out >= count) {
-        throw bad_input("--set validation={} leaves none of the {} molecules of {} to train on", held_out, count,
-                        options.dataset);
+        throw bad_input("--set validation={} leaves none of the {} molecules of {} to train on", held_out,
+                        count, options.dataset);
     }
     const std::vector<std::uint32_t> order =
         permutation(static_cast<std::uint32_t>(count), options.seed, split_epoch);
     const auto middle = order.end() - held_out;
     const auto make = [&](auto begin, auto end) {
-        return std::make_unique<Qm9Molecules>(options.dataset, files, std::vector<std::uint32_t>(begin, end), target);
+        return std::make_unique<Qm9Molecules>(options.dataset, files, std::vector<std::uint32_t>(begin, end),
+                                              target);
     };
     return {make(order.begin(), middle), held_out > 0 ? make(middle, order.end()) : nullptr};
 }
 
 class MoleculeProperty final : public Workload {
   public:
-    MoleculeProperty(std::shared_ptr<MoleculeNetwork> network, MoleculeData data, const MoleculeStatistics& statistics)
+    MoleculeProperty(std::shared_ptr<MoleculeNetwork> network, MoleculeData data,
+                     const MoleculeStatistics& statistics)
         : network_(std::move(network)), data_(std::move(data)), statistics_(statistics) {
         for (MoleculeDataset* part : {data_.training.get(), data_.validation.get()}) {
             if (part != nullptr) {
-                part->set_builder([model = network_.get()](const MoleculeGraph& graph,
-                                                           const HostTensors& make) { return model->inputs(graph, make); },
-                                  network_->cutoff(), statistics_);
+                part->set_builder(
+                    [model = network_.get()](const MoleculeGraph& graph, const HostTensors& make) {
+                        return model->inputs(graph, make);
+                    },
+                    network_->cutoff(), statistics_);
             }
         }
     }
@@ -80,7 +85,8 @@ class MoleculeProperty final : public Workload {
     }
 
     Outcome forward(const Batch& batch) override {
-        const Tensor error = network_->forward(batch.inputs, batch.samples).to(torch::kFloat32) - batch.target;
+        const Tensor error =
+            network_->forward(batch.inputs, batch.samples).to(torch::kFloat32) - batch.target;
         Outcome outcome;
         outcome.loss = error.square().mean();
         outcome.quality_sum = error.detach().abs().sum() * statistics_.target_sd;
@@ -102,8 +108,9 @@ struct Property {
         if (target >= static_cast<std::int64_t>(qm9_targets.size())) {
             throw bad_input("--set target={}: QM9 has the targets 0 to {}", target, qm9_targets.size() - 1);
         }
-        return options.dataset == "synthetic" ? synthetic_molecules(options)
-                                              : qm9_molecules(options, static_cast<std::size_t>(target), validation);
+        return options.dataset == "synthetic"
+                   ? synthetic_molecules(options)
+                   : qm9_molecules(options, static_cast<std::size_t>(target), validation);
     }
 
     std::int64_t target;
@@ -113,7 +120,8 @@ struct Property {
 MoleculeStatistics statistics_of(const MoleculeDataset& data, double cutoff) {
     const MoleculeStatistics statistics = data.statistics(cutoff);
     if (statistics.edges == 0) {
-        throw bad_input("no two atoms of {} are nearer than {} Angstrom: raise --set cutoff", data.name(), cutoff);
+        throw bad_input("no two atoms of {} are nearer than {} Angstrom: raise --set cutoff", data.name(),
+                        cutoff);
     }
     return statistics;
 }

@@ -11,8 +11,9 @@
 
 namespace joulemark::train {
 
-// Networks that learn one property of molecules: mean squared error of the normalised property, mean absolute error
-// in its unit. All take the settings target (0 to 11, data/qm9.h) and validation (molecules held out of a folder).
+// Networks that learn one property of molecules: mean squared error of the normalised property, mean absolute
+// error in its unit. All take the settings target (0 to 11, data/qm9.h) and validation (molecules held out of
+// a folder).
 
 /// Settings: hidden, filters, interactions, gaussians, cutoff.
 std::unique_ptr<Workload> make_schnet(const Options& options, HyperParameters& settings,
@@ -20,7 +21,8 @@ std::unique_ptr<Workload> make_schnet(const Options& options, HyperParameters& s
 /// Settings: hidden, blocks, bilinear, spherical, radial, cutoff.
 std::unique_ptr<Workload> make_dimenet(const Options& options, HyperParameters& settings,
                                        c10::intrusive_ptr<c10d::ProcessGroup> sync_group);
-/// Settings: hidden, layers, towers, gaussians, cutoff. Batch norm is never synchronised: throws bad_input when asked.
+/// Settings: hidden, layers, towers, gaussians, cutoff. Batch norm is never synchronised: throws bad_input
+/// when asked.
 std::unique_ptr<Workload> make_pna(const Options& options, HyperParameters& settings,
                                    c10::intrusive_ptr<c10d::ProcessGroup> sync_group);
 /// Settings: dim, steps, set2set_steps, edge_hidden.

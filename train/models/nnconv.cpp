@@ -18,8 +18,8 @@ double covalent_radius(std::int64_t z) {
     return z < static_cast<std::int64_t>(radii.size()) ? radii[static_cast<std::size_t>(z)] : 0;
 }
 
-/// Files without bonds: classes of a pair by its distance over the sum of both radii. Single, double, triple and
-/// conjugated bonds, in this order; none beyond.
+/// Files without bonds: classes of a pair by its distance over the sum of both radii. Single, double, triple
+/// and conjugated bonds, in this order; none beyond.
 enum BondClass : std::size_t { single_bond, double_bond, triple_bond, conjugated_bond, no_bond };
 BondClass bond_class(std::int64_t a, std::int64_t b, double distance) {
     const double ratio = distance / (covalent_radius(a) + covalent_radius(b));
@@ -34,8 +34,9 @@ struct Features {
     std::vector<double> atoms, edges;
 };
 
-/// In the layout of PyTorch Geometric's QM9. Atoms: H, C, N, O, F; atomic number; in a conjugated bond; 2, 3, 4
-/// neighbours (where that one has sp, sp2, sp3); bonded hydrogens. Edges: the four classes of bonds; distance.
+/// In the layout of PyTorch Geometric's QM9. Atoms: H, C, N, O, F; atomic number; in a conjugated bond; 2, 3,
+/// 4 neighbours (where that one has sp, sp2, sp3); bonded hydrogens. Edges: the four classes of bonds;
+/// distance.
 Features features_of(const MoleculeGraph& graph) {
     constexpr auto per_atom = static_cast<std::size_t>(NnConv::atom_features);
     constexpr auto per_edge = static_cast<std::size_t>(NnConv::edge_features);
@@ -115,7 +116,9 @@ NnConv::NnConv(const NnConvConfig& config)
     register_module("lin2", lin2_);
 }
 
-double NnConv::cutoff() const { return std::numeric_limits<double>::infinity(); }
+double NnConv::cutoff() const {
+    return std::numeric_limits<double>::infinity();
+}
 
 std::vector<Tensor> NnConv::inputs(const MoleculeGraph& graph, const HostTensors& make) const {
     const Features features = features_of(graph);
@@ -147,8 +150,8 @@ std::vector<Tensor> NnConv::readout_inputs(const MoleculeGraph& graph, const Hos
             mask[at] = 0;
         }
     }
-    return {make.of(graph.source), make.of(graph.target), make.of(inverse_degrees).unsqueeze(1), make.of(padded),
-            make.of(mask).view({graph.molecules, most, 1})};
+    return {make.of(graph.source), make.of(graph.target), make.of(inverse_degrees).unsqueeze(1),
+            make.of(padded), make.of(mask).view({graph.molecules, most, 1})};
 }
 
 /// Reads a set by attention in a few steps (Vinyals et al. 2016): [molecules, 2 dim].
@@ -161,7 +164,8 @@ Tensor NnConv::set2set(const Tensor& x, const Tensor& padded, const Tensor& mask
     for (std::int64_t step = 0; step < config_.set2set_steps; ++step) {
         std::tie(hidden, cell) = torch::lstm_cell(read, {hidden, cell}, lstm_->weight_ih, lstm_->weight_hh,
                                                   lstm_->bias_ih, lstm_->bias_hh);
-        const Tensor attention = torch::softmax(torch::bmm(atoms, hidden.unsqueeze(2)) + mask, 1);  // [B, M, 1]
+        const Tensor attention =
+            torch::softmax(torch::bmm(atoms, hidden.unsqueeze(2)) + mask, 1);  // [B, M, 1]
         const Tensor seen = torch::bmm(attention.transpose(1, 2), atoms).squeeze(1);
         read = torch::cat({hidden, seen}, 1);
     }
@@ -188,8 +192,9 @@ double NnConv::flops(const MoleculeStatistics& s) const {
     const auto h = static_cast<double>(config_.edge_hidden);
     const auto steps = static_cast<double>(config_.steps);
     const double matrices = 2 * (edge_features * h + h * d * d);
-    const double step = s.edges * (2 * d * d + d) + s.atoms * 2 * (d * d + 6 * d * d);  // messages; root and GRU
-    const double read = 2 * 12 * d * d + s.atoms * 4 * d;                               // LSTM; attention
+    const double step =
+        s.edges * (2 * d * d + d) + s.atoms * 2 * (d * d + 6 * d * d);  // messages; root and GRU
+    const double read = 2 * 12 * d * d + s.atoms * 4 * d;               // LSTM; attention
     return 3 * (s.atoms * 2 * atom_features * d + s.edges * matrices + steps * step +
                 static_cast<double>(config_.set2set_steps) * read + 2 * (2 * d * d + d));
 }

@@ -9,8 +9,8 @@
 
 namespace joulemark::train {
 
-/// Message passing whose edges have matrices (Gilmer et al. 2017) with a GRU per atom and Set2Set as readout: the
-/// network of PyTorch Geometric's QM9 example, under its names, on the complete graph of a molecule.
+/// Message passing whose edges have matrices (Gilmer et al. 2017) with a GRU per atom and Set2Set as readout:
+/// the network of PyTorch Geometric's QM9 example, under its names, on the complete graph of a molecule.
 struct NnConvConfig {
     std::int64_t dim = 64;
     std::int64_t steps = 3;
@@ -38,8 +38,8 @@ class NnConv final : public MoleculeNetwork {
     explicit NnConv(const NnConvConfig& config);
 
     double cutoff() const override;
-    /// {atom features [N, 11], edge features [E, 5], source, target [E], 1 / in-degree [N, 1], atoms of each molecule
-    /// padded to the largest [B M], 0 or -infinity for those [B, M, 1]}.
+    /// {atom features [N, 11], edge features [E, 5], source, target [E], 1 / in-degree [N, 1], atoms of each
+    /// molecule padded to the largest [B M], 0 or -infinity for those [B, M, 1]}.
     std::vector<torch::Tensor> inputs(const MoleculeGraph& graph, const HostTensors& make) const override;
     torch::Tensor forward(const std::vector<torch::Tensor>& inputs, std::int64_t molecules) override;
     double flops(const MoleculeStatistics& statistics) const override;

@@ -59,19 +59,24 @@ PnaConvImpl::PnaConvImpl(const PnaConfig& config)
 /// [N, towers, 4 hidden].
 Tensor PnaConvImpl::aggregate(const Tensor& messages, const Tensor& target, std::int64_t atoms,
                               const Tensor& inverse_degree) const {
-    const Tensor sums = sum_rows(torch::cat({messages, messages.square()}, 2), target, atoms);
-    const std::vector<Tensor> means = (sums * inverse_degree.squeeze(3)).chunk(2, 2);
+    const Tensor share = inverse_degree.squeeze(3);
+    const Tensor mean = sum_rows(messages, target, atoms) * share;
+    // Not E[x^2] - E[x]^2, as the reference has it: in single precision little would be left of a small
+    // variance.
+    const Tensor variance =
+        sum_rows((messages - mean.index_select(0, target)).square(), target, atoms) * share;
     const Tensor index = target.view({-1, 1, 1}).expand_as(messages);
     const Tensor none = torch::zeros({atoms, messages.size(1), messages.size(2)}, messages.options());
     const Tensor least = none.scatter_reduce(0, index, messages, "amin", /*include_self=*/false);
     const Tensor most = none.scatter_reduce(0, index, messages, "amax", /*include_self=*/false);
-    Tensor sd = (means[1] - means[0].square()).clamp_min(least_variance).sqrt();
+    Tensor sd = variance.clamp_min(least_variance).sqrt();
     sd = sd.masked_fill(sd.detach() <= std::sqrt(least_variance), 0);
-    return torch::cat({means[0], least, most, sd}, 2);
+    return torch::cat({mean, least, most, sd}, 2);
 }
 
 Tensor PnaConvImpl::forward(const Tensor& x, const Tensor& basis, const Tensor& source, const Tensor& target,
-                            const Tensor& inverse_degree, const Tensor& log_degree, const Tensor& least_log_degree) {
+                            const Tensor& inverse_degree, const Tensor& log_degree,
+                            const Tensor& least_log_degree) {
     const std::int64_t atoms = x.size(0);
     const std::int64_t hidden = x.size(1);
     // All towers see the same: one product with their stacked weights.
@@ -81,16 +86,16 @@ Tensor PnaConvImpl::forward(const Tensor& x, const Tensor& basis, const Tensor& 
         weights.push_back(tower->weight);
         biases.push_back(tower->bias);
     }
-    const Tensor edges =
-        torch::cat({x.index_select(0, target), x.index_select(0, source), edge_encoder_(basis)}, 1);  // [E, 3 hidden]
+    const Tensor edges = torch::cat(
+        {x.index_select(0, target), x.index_select(0, source), edge_encoder_(basis)}, 1);  // [E, 3 hidden]
     const Tensor messages = at_least_float32(torch::linear(edges, torch::cat(weights), torch::cat(biases)))
                                 .view({-1, towers_, hidden});
 
     const Tensor aggregated = aggregate(messages, target, atoms, inverse_degree);  // [N, towers, 4 hidden]
     const Tensor factors = torch::cat({torch::ones_like(log_degree), log_degree / average_log_degree_,
                                        average_log_degree_ / least_log_degree},
-                                      2);                                          // [N, 1, 3, 1]
-    const Tensor scaled = (aggregated.unsqueeze(2) * factors).flatten(2);          // [N, towers, 12 hidden]
+                                      2);                                  // [N, 1, 3, 1]
+    const Tensor scaled = (aggregated.unsqueeze(2) * factors).flatten(2);  // [N, towers, 12 hidden]
     const Tensor features = torch::cat({x.unsqueeze(1).expand({-1, towers_, -1}), scaled}, 2);
 
     weights.clear();
@@ -138,10 +143,17 @@ std::vector<Tensor> Pna::inputs(const MoleculeGraph& graph, const HostTensors& m
         logs.push_back(std::log(d + 1));
         least_logs.push_back(std::log(std::max(d, 1.0) + 1));
     }
-    const auto per_atom = [&](const std::vector<double>& values) { return make.of(values).view({-1, 1, 1, 1}); };
-    return {make.of(graph.z),      make.of(graph.molecule), make.of(graph.source),
-            make.of(graph.target), make.of(graph.distance).unsqueeze(1),
-            per_atom(inverse),     per_atom(logs),          per_atom(least_logs)};
+    const auto per_atom = [&](const std::vector<double>& values) {
+        return make.of(values).view({-1, 1, 1, 1});
+    };
+    return {make.of(graph.z),
+            make.of(graph.molecule),
+            make.of(graph.source),
+            make.of(graph.target),
+            make.of(graph.distance).unsqueeze(1),
+            per_atom(inverse),
+            per_atom(logs),
+            per_atom(least_logs)};
 }
 
 Tensor Pna::forward(const std::vector<Tensor>& inputs, std::int64_t molecules) {

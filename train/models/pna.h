@@ -9,10 +9,11 @@
 
 namespace joulemark::train {
 
-/// Principal neighbourhood aggregation (Corso et al. 2020) in the form of PyTorch Geometric's example: an embedding
-/// of the elements, four PNAConv layers of five towers (mean, min, max, standard deviation, each as it is, amplified
-/// and attenuated by the degree) with batch norm, a sum over the atoms and a small network. Names are that example's;
-/// where it embeds the four kinds of bonds, edges here have Gaussians of their length (`edge_emb`, no weights).
+/// Principal neighbourhood aggregation (Corso et al. 2020) in the form of PyTorch Geometric's example: an
+/// embedding of the elements, four PNAConv layers of five towers (mean, min, max, standard deviation, each as
+/// it is, amplified and attenuated by the degree) with batch norm, a sum over the atoms and a small network.
+/// Names are that example's; where it embeds the four kinds of bonds, edges here have Gaussians of their
+/// length (`edge_emb`, no weights).
 struct PnaConfig {
     std::int64_t hidden = 75;  ///< multiple of the towers
     std::int64_t layers = 4;
@@ -29,8 +30,8 @@ struct PnaConfig {
 class PnaConvImpl : public torch::nn::Module {
   public:
     explicit PnaConvImpl(const PnaConfig& config);
-    /// `x` [N, hidden], `basis` [E, gaussians], `inverse_degree`, `log_degree` (ln(d + 1)), `least_log_degree` (the same
-    /// with d of at least 1) [N, 1, 1, 1].
+    /// `x` [N, hidden], `basis` [E, gaussians], `inverse_degree`, `log_degree` (ln(d + 1)),
+    /// `least_log_degree` (the same with d of at least 1) [N, 1, 1, 1].
     torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& basis, const torch::Tensor& source,
                           const torch::Tensor& target, const torch::Tensor& inverse_degree,
                           const torch::Tensor& log_degree, const torch::Tensor& least_log_degree);
@@ -51,8 +52,8 @@ class Pna final : public MoleculeNetwork {
     explicit Pna(const PnaConfig& config);
 
     double cutoff() const override { return config_.cutoff; }
-    /// {z, molecule [N], source, target [E], distance [E, 1], 1 / in-degree, ln(in-degree + 1) and the same with an
-    /// in-degree of at least 1, all [N, 1, 1, 1]}.
+    /// {z, molecule [N], source, target [E], distance [E, 1], 1 / in-degree, ln(in-degree + 1) and the same
+    /// with an in-degree of at least 1, all [N, 1, 1, 1]}.
     std::vector<torch::Tensor> inputs(const MoleculeGraph& graph, const HostTensors& make) const override;
     torch::Tensor forward(const std::vector<torch::Tensor>& inputs, std::int64_t molecules) override;
     double flops(const MoleculeStatistics& statistics) const override;

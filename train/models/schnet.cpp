@@ -21,7 +21,10 @@ nn::Linear linear(std::int64_t in, std::int64_t out, bool bias = true) {
     return layer;
 }
 
-Tensor shifted_softplus(const Tensor& x) { return torch::softplus(x) - std::numbers::ln2; }
+/// Zero at zero. The reference's ln 2 is in single precision.
+Tensor shifted_softplus(const Tensor& x) {
+    return torch::softplus(x) - static_cast<double>(std::numbers::ln2_v<float>);
+}
 
 }  // namespace
 
@@ -50,8 +53,8 @@ SchNetInteractionImpl::SchNetInteractionImpl(const SchNetConfig& config)
     register_module("lin", lin_);
 }
 
-Tensor SchNetInteractionImpl::forward(const Tensor& x, const Tensor& basis, const Tensor& decay, const Tensor& source,
-                                      const Tensor& target) {
+Tensor SchNetInteractionImpl::forward(const Tensor& x, const Tensor& basis, const Tensor& decay,
+                                      const Tensor& source, const Tensor& target) {
     const Tensor filter = filter2_(shifted_softplus(filter1_(basis))) * decay;  // [E, filters]
     const Tensor messages = lin1_(x).index_select(0, source) * filter;
     return lin_(shifted_softplus(lin2_(sum_rows(messages, target, x.size(0)))));
@@ -100,7 +103,8 @@ double SchNet::flops(const MoleculeStatistics& s) const {
     const double edge = 2 * (g * f + f * f) + 2 * f;  // filter network; message and sum
     const double atom = 2 * (h * f + f * h + h * h);
     const double readout = 2 * (h * h / 2 + h / 2);
-    return 3 * (static_cast<double>(config_.interactions) * (s.edges * edge + s.atoms * atom) + s.atoms * readout);
+    return 3 * (static_cast<double>(config_.interactions) * (s.edges * edge + s.atoms * atom) +
+                s.atoms * readout);
 }
 
 }  // namespace joulemark::train

@@ -9,8 +9,8 @@
 
 namespace joulemark::train {
 
-/// SchNet (Schuett et al. 2017) with the names and initial distributions of PyTorch Geometric's. A filter network,
-/// which that one registers twice (`mlp` and `conv.nn`), stands under `interactions.N.mlp` alone.
+/// SchNet (Schuett et al. 2017) with the names and initial distributions of PyTorch Geometric's. A filter
+/// network, which that one registers twice (`mlp` and `conv.nn`), stands under `interactions.N.mlp` alone.
 struct SchNetConfig {
     std::int64_t hidden = 128;
     std::int64_t filters = 128;

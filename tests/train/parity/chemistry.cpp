@@ -21,7 +21,9 @@ std::vector<T> values_of(const Tensor& tensor, torch::Dtype dtype) {
 
 /// The fixture's atoms and edges; lengths follow from the positions.
 MoleculeGraph graph_of(const Inputs& inputs) {
-    const auto integers = [&](const char* name) { return values_of<std::int64_t>(inputs.at(name), torch::kInt64); };
+    const auto integers = [&](const char* name) {
+        return values_of<std::int64_t>(inputs.at(name), torch::kInt64);
+    };
     MoleculeGraph graph;
     graph.molecules = inputs.at("property").numel();
     graph.z = integers("z");
