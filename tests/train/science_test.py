@@ -108,8 +108,8 @@ class Science(unittest.TestCase):
 
     def test_two_steps_of_weather_and_bf16(self):
         words, _ = MODELS["fourcastnet"]
-        result = self.train("fourcastnet", *words.split(), "--set", "steps=2", "--precision", "bf16", "--epochs", "1",
-                            "--eval-samples", "4", "--set", "channel=1")
+        extra = "--set steps=2 --set channel=1 --precision bf16 --epochs 1 --eval-samples 4"
+        result = self.train("fourcastnet", *words.split(), *extra.split())
         self.assertRegex(result.stderr, r"val loss \S+  channel1_rmse \d")
 
     def test_reads_era5_files(self):
