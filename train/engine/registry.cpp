@@ -6,12 +6,14 @@
 
 #include "core/error.h"
 #include "models/fourcastnet_workload.h"
+#include "models/image_workloads.h"
 #include "models/molecule_property.h"
-#include "models/resnet_workload.h"
+#include "models/nowcasting.h"
 
 namespace joulemark::train {
-
 namespace {
+
+constexpr const char* images = "ImageNet: a folder of JPEG images, tar shards, or synthetic";
 
 /// What the studies' molecule models are trained with, on QM9 without 10,000 molecules held out.
 constexpr Defaults molecule_defaults = {
@@ -25,7 +27,7 @@ std::span<const Model> models() {
         {.name = "resnet50",
          .source = "He et al. 2016, as torchvision.models.resnet50",
          .parameters = 25'557'032,
-         .data = "ImageNet: a folder of JPEG images, or synthetic",
+         .data = images,
          .defaults = {.epochs = 100,
                       .local_batch = 256,
                       .image_size = 224,
@@ -38,6 +40,51 @@ std::span<const Model> models() {
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
          .make = make_resnet50},
+        {.name = "vgg16",
+         .source = "Simonyan, Zisserman 2015, as torchvision.models.vgg16",
+         .parameters = 138'357'544,
+         .data = images,
+         .defaults = {.epochs = 90,
+                      .local_batch = 128,
+                      .image_size = 224,
+                      .classes = 1000,
+                      .samples = 1'281'167,
+                      .lr = 0.01,
+                      .lr_scaling = LrScaling::linear,
+                      .lr_schedule = LrCurve::plateau,
+                      .warmup_share = 0.05,
+                      .momentum = 0.9,
+                      .weight_decay = 1e-4},
+         .make = make_vgg16},
+        {.name = "inception_v3",
+         .source = "Szegedy et al. 2016, as torchvision.models.inception_v3, with auxiliary head",
+         .parameters = 27'161'264,
+         .data = images,
+         .defaults = {.epochs = 100,
+                      .local_batch = 128,
+                      .image_size = 299,
+                      .classes = 1000,
+                      .samples = 1'281'167,
+                      .lr = 0.1,
+                      .lr_scaling = LrScaling::linear,
+                      .lr_schedule = LrCurve::plateau,
+                      .warmup_share = 0.05,
+                      .momentum = 0.9,
+                      .weight_decay = 1e-4},
+         .make = make_inception_v3},
+        {.name = "unet",
+         .source = "Ronneberger et al. 2015, as tests/reference/unet.py",
+         .parameters = 7'766'284,
+         .data = "SEVIR: HDF5 image sequences, or synthetic",
+         .defaults = {.epochs = 100,
+                      .local_batch = 16,
+                      .image_size = 384,
+                      .samples = 35'718,
+                      .optimizer = OptimizerKind::adam,
+                      .lr = 1e-3,
+                      .lr_batch = 16,
+                      .lr_schedule = LrCurve::plateau},
+         .make = make_unet},
         {.name = "schnet",
          .source = "Schuett et al. 2017, as PyTorch Geometric's SchNet",
          .parameters = 455'809,
