@@ -51,7 +51,8 @@ Handle open_file(const std::filesystem::path& path) {
     }
     Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     if (!file) {
-        throw bad_input("{} cannot be opened as an HDF5 file: it is of another format, or cut off", path.string());
+        throw bad_input("{} cannot be opened as an HDF5 file: it is of another format, or cut off",
+                        path.string());
     }
     return file;
 }
@@ -81,7 +82,8 @@ Handle open_dataset(const Handle& file, const std::filesystem::path& path, const
 
 std::vector<std::int64_t> shape_of(const Handle& dataset) {
     const Handle space(H5Dget_space(dataset.get()), H5Sclose);
-    std::vector<hsize_t> extents(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
+    std::vector<hsize_t> extents(
+        static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
     return {extents.begin(), extents.end()};
 }
@@ -91,7 +93,8 @@ std::optional<off_t> plain_offset(const Handle& dataset, const Handle& type) {
     const Handle creation(H5Dget_create_plist(dataset.get()), H5Pclose);
     const haddr_t offset = H5Dget_offset(dataset.get());
     const bool plain = H5Pget_layout(creation.get()) == H5D_CONTIGUOUS && offset != HADDR_UNDEF &&
-                       H5Pget_external_count(creation.get()) == 0 && H5Tequal(type.get(), H5T_NATIVE_FLOAT) > 0;
+                       H5Pget_external_count(creation.get()) == 0 &&
+                       H5Tequal(type.get(), H5T_NATIVE_FLOAT) > 0;
     return plain ? std::optional(static_cast<off_t>(offset)) : std::nullopt;
 }
 
@@ -123,9 +126,10 @@ struct Hdf5Array::State {
     std::optional<off_t> offset;
     files::Descriptor descriptor;  ///< with `offset`
 
-    std::optional<std::string> read_plain(std::span<const std::int64_t> begin, std::span<const std::int64_t> count,
-                                          float* out) const;
-    bool read_by_library(std::span<const std::int64_t> begin, std::span<const std::int64_t> count, float* out) const;
+    std::optional<std::string> read_plain(std::span<const std::int64_t> begin,
+                                          std::span<const std::int64_t> count, float* out) const;
+    bool read_by_library(std::span<const std::int64_t> begin, std::span<const std::int64_t> count,
+                         float* out) const;
 };
 
 Hdf5Array::Hdf5Array(const std::filesystem::path& path, const std::string& name) {
@@ -155,12 +159,18 @@ Hdf5Array& Hdf5Array::operator=(Hdf5Array&& other) noexcept {
     return *this;
 }
 
-const std::vector<std::int64_t>& Hdf5Array::shape() const { return state_->shape; }
-const std::filesystem::path& Hdf5Array::path() const { return state_->path; }
-bool Hdf5Array::lock_free() const { return state_->offset.has_value(); }
+const std::vector<std::int64_t>& Hdf5Array::shape() const {
+    return state_->shape;
+}
+const std::filesystem::path& Hdf5Array::path() const {
+    return state_->path;
+}
+bool Hdf5Array::lock_free() const {
+    return state_->offset.has_value();
+}
 
-std::optional<Failure> Hdf5Array::read(std::span<const std::int64_t> begin, std::span<const std::int64_t> count,
-                                       float* out) const {
+std::optional<Failure> Hdf5Array::read(std::span<const std::int64_t> begin,
+                                       std::span<const std::int64_t> count, float* out) const {
     std::optional<std::string> problem;
     if (state_->offset) {
         problem = state_->read_plain(begin, count, out);
@@ -176,7 +186,8 @@ std::optional<Failure> Hdf5Array::read(std::span<const std::int64_t> begin, std:
 }
 
 std::optional<std::string> Hdf5Array::State::read_plain(std::span<const std::int64_t> begin,
-                                                        std::span<const std::int64_t> count, float* out) const {
+                                                        std::span<const std::int64_t> count,
+                                                        float* out) const {
     std::vector<std::int64_t> stride(shape.size(), 1);
     for (std::size_t d = shape.size() - 1; d > 0; --d) {
         stride[d - 1] = stride[d] * shape[d];
@@ -189,7 +200,8 @@ std::optional<std::string> Hdf5Array::State::read_plain(std::span<const std::int
     const std::int64_t run = count[last] * stride[last];
     std::vector<std::int64_t> index(begin.begin(), begin.end());
     for (std::size_t d = 1; d > 0;) {
-        const std::int64_t element = std::inner_product(index.begin(), index.end(), stride.begin(), std::int64_t{0});
+        const std::int64_t element =
+            std::inner_product(index.begin(), index.end(), stride.begin(), std::int64_t{0});
         if (auto problem = read_fully(descriptor.get(), reinterpret_cast<char*>(out),
                                       static_cast<std::size_t>(run) * sizeof(float),
                                       *offset + static_cast<off_t>(sizeof(float)) * element)) {
@@ -203,16 +215,17 @@ std::optional<std::string> Hdf5Array::State::read_plain(std::span<const std::int
     return std::nullopt;
 }
 
-bool Hdf5Array::State::read_by_library(std::span<const std::int64_t> begin, std::span<const std::int64_t> count,
-                                       float* out) const {
+bool Hdf5Array::State::read_by_library(std::span<const std::int64_t> begin,
+                                       std::span<const std::int64_t> count, float* out) const {
     const std::lock_guard lock(library_mutex());
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     const std::vector<hsize_t> start(begin.begin(), begin.end());
     const std::vector<hsize_t> extent(count.begin(), count.end());
     const Handle on_disk(H5Dget_space(dataset.get()), H5Sclose);
-    const Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-    return (extent.empty() || H5Sselect_hyperslab(on_disk.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(),
-                                                  nullptr) >= 0) &&
+    const Handle in_memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                           H5Sclose);
+    return (extent.empty() || H5Sselect_hyperslab(on_disk.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                                  extent.data(), nullptr) >= 0) &&
            H5Dread(dataset.get(), H5T_NATIVE_FLOAT, in_memory.get(), on_disk.get(), H5P_DEFAULT, out) >= 0;
 }
 

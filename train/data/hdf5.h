@@ -13,13 +13,14 @@
 
 namespace joulemark::train {
 
-/// A numeric data set of an HDF5 file, read in blocks as floats. Several threads may read at once: stored in one
-/// piece as little-endian float32 it is read with pread and no lock; otherwise (chunks, compression, another
-/// type) through the HDF5 library, which is not thread-safe in Debian, so one thread at a time in the process.
+/// A numeric data set of an HDF5 file, read in blocks as floats. Several threads may read at once: stored in
+/// one piece as little-endian float32 it is read with pread and no lock; otherwise (chunks, compression,
+/// another type) through the HDF5 library, which is not thread-safe in Debian, so one thread at a time in the
+/// process.
 class Hdf5Array {
   public:
-    /// Throws bad_input: no such file, no HDF5 file, no such data set (the sentence names those there are), not
-    /// numeric.
+    /// Throws bad_input: no such file, no HDF5 file, no such data set (the sentence names those there are),
+    /// not numeric.
     Hdf5Array(const std::filesystem::path& file, const std::string& name);
     ~Hdf5Array();
     Hdf5Array(Hdf5Array&&) noexcept;
@@ -30,8 +31,8 @@ class Hdf5Array {
     /// "stored in one piece": reads need no lock.
     bool lock_free() const;
 
-    /// The block of `count` elements from `begin`, both one per dimension and inside the shape, row by row into
-    /// `out`. A failure names the file.
+    /// The block of `count` elements from `begin`, both one per dimension and inside the shape, row by row
+    /// into `out`. A failure names the file.
     std::optional<Failure> read(std::span<const std::int64_t> begin, std::span<const std::int64_t> count,
                                 float* out) const;
 

@@ -5,7 +5,9 @@
 #include <array>
 
 #include "core/error.h"
+#include "models/fourcastnet_workload.h"
 #include "models/image_workloads.h"
+#include "models/molecule_property.h"
 #include "models/nowcasting.h"
 
 namespace joulemark::train {
@@ -13,10 +15,15 @@ namespace {
 
 constexpr const char* images = "ImageNet: a folder of JPEG images, tar shards, or synthetic";
 
+/// What the studies' molecule models are trained with, on QM9 without 10,000 molecules held out.
+constexpr Defaults molecule_defaults = {
+    .epochs = 100, .local_batch = 16, .samples = 123'885, .optimizer = OptimizerKind::adam, .lr = 1e-3};
+constexpr const char* molecule_data = "QM9: a folder of its .xyz files, or synthetic";
+
 }  // namespace
 
 std::span<const Model> models() {
-    static const std::array<Model, 4> all = {{
+    static const std::array all = std::to_array<Model>({
         {.name = "resnet50",
          .source = "He et al. 2016, as torchvision.models.resnet50",
          .parameters = 25'557'032,
@@ -78,7 +85,42 @@ std::span<const Model> models() {
                       .lr_batch = 16,
                       .lr_schedule = LrCurve::plateau},
          .make = make_unet},
-    }};
+        {.name = "schnet",
+         .source = "Schuett et al. 2017, as PyTorch Geometric's SchNet",
+         .parameters = 455'809,
+         .data = molecule_data,
+         .defaults = molecule_defaults,
+         .make = make_schnet},
+        {.name = "dimenet",
+         .source = "Klicpera et al. 2020, as PyTorch Geometric's DimeNet",
+         .parameters = 2'100'070,
+         .data = molecule_data,
+         .defaults = molecule_defaults,
+         .make = make_dimenet},
+        {.name = "pna",
+         .source = "Corso et al. 2020, PyTorch Geometric's PNAConv as in its example",
+         .parameters = 683'101,
+         .data = molecule_data,
+         .defaults = molecule_defaults,
+         .make = make_pna},
+        {.name = "nnconv",
+         .source = "Gilmer et al. 2017, PyTorch Geometric's NNConv and Set2Set as in its example",
+         .parameters = 617'025,
+         .data = molecule_data,
+         .defaults = molecule_defaults,
+         .make = make_nnconv},
+        {.name = "fourcastnet",
+         .source = "Pathak et al. 2022, as NVlabs FourCastNet's AFNONet",
+         .parameters = 74'691'840,
+         .data = "ERA5: a folder of yearly HDF5 files, or synthetic",
+         .defaults = {.epochs = 80,
+                      .local_batch = 4,
+                      .samples = 54'019,  // pairs of 6-hourly fields in 1979 to 2015
+                      .optimizer = OptimizerKind::adam,
+                      .lr = 5e-4,
+                      .lr_schedule = LrCurve::cosine},
+         .make = make_fourcastnet},
+    });
     return all;
 }
 

@@ -55,6 +55,25 @@ void check_folder_of(const std::string& path) {
     }
 }
 
+/// Those that are trained: a module may hold others only for its published state's sake.
+NamedTensors trained_parameters(const torch::nn::Module& module) {
+    NamedTensors parameters;
+    for (const auto& entry : module.named_parameters()) {
+        if (entry.value().requires_grad()) {
+            parameters.emplace_back(entry.key(), entry.value());
+        }
+    }
+    return parameters;
+}
+
+std::vector<torch::Tensor> tensors_of(const NamedTensors& named) {
+    std::vector<torch::Tensor> tensors;
+    for (const auto& [name, tensor] : named) {
+        tensors.push_back(tensor);
+    }
+    return tensors;
+}
+
 /// What an outcome's means are over.
 torch::Tensor count_of(const Outcome& outcome, const Batch& batch) {
     return outcome.quality_count.defined()
@@ -134,7 +153,7 @@ void Training::place_model() {
     for (const torch::Tensor& parameter : module.parameters()) {
         parameters_ += parameter.numel();
     }
-    optimizer_ = make_optimizer(options_.optimizer, module.parameters());
+    optimizer_ = make_optimizer(options_.optimizer, tensors_of(trained_parameters(module)));
     if (options_.precision == Precision::fp16) {
         scaler_.emplace(device_);
     }
@@ -154,7 +173,7 @@ void Training::join_ranks() {
     if (!world_.group()) {
         return;
     }
-    const std::vector<torch::Tensor> parameters = workload_->module().parameters();
+    const std::vector<torch::Tensor> parameters = tensors_of(trained_parameters(workload_->module()));
     {
         const torch::NoGradGuard no_grad;
         world_.broadcast_from_0(parameters);
@@ -435,11 +454,11 @@ NamedTensors Training::state() const {
     for (const auto& [name, tensor] : state_of(workload_->module())) {
         state.emplace_back("model." + name, tensor);
     }
-    const auto parameters = workload_->module().named_parameters();
+    const NamedTensors parameters = trained_parameters(workload_->module());
     for (const auto& [slot, tensors] : optimizer_->state()) {
         for (std::size_t i = 0; i < tensors.size(); ++i) {
             const std::string owner =
-                tensors.size() == parameters.size() ? parameters[i].key() : std::string("all");
+                tensors.size() == parameters.size() ? parameters[i].first : std::string("all");
             state.emplace_back("optimizer." + slot + "." + owner, tensors[i]);
         }
     }
@@ -499,8 +518,8 @@ void Training::dump_gradients() const {
         return;
     }
     NamedTensors gradients;
-    for (const auto& entry : workload_->module().named_parameters()) {
-        gradients.emplace_back(entry.key(), entry.value().grad());
+    for (const auto& [name, parameter] : trained_parameters(workload_->module())) {
+        gradients.emplace_back(name, parameter.grad());
     }
     write_safetensors(options_.dump_gradients, gradients);
 }

@@ -26,6 +26,11 @@ constexpr std::array models = {
     Row{"vgg16", make_vgg16},
     Row{"inception_v3", make_inception_v3},
     Row{"unet", make_unet},
+    Row{"schnet", make_schnet},
+    Row{"dimenet", make_dimenet},
+    Row{"pna", make_pna},
+    Row{"nnconv", make_nnconv},
+    Row{"fourcastnet", make_fourcastnet},
 };
 
 /// A gradient may differ by `tolerance` x the larger of its norm and this share of the norm of all gradients.

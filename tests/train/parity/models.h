@@ -28,5 +28,10 @@ std::unique_ptr<ParityModel> make_resnet50(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_vgg16(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_inception_v3(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_unet(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_schnet(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_dimenet(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_pna(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_nnconv(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_fourcastnet(HyperParameters& settings);
 
 }  // namespace joulemark::train::parity
