@@ -5,12 +5,13 @@
 #include <array>
 
 #include "core/error.h"
+#include "models/language_workload.h"
 #include "models/resnet_workload.h"
 
 namespace joulemark::train {
 
 std::span<const Model> models() {
-    static const std::array<Model, 1> all = {{
+    static const std::array<Model, 3> all = {{
         {.name = "resnet50",
          .source = "He et al. 2016, as torchvision.models.resnet50",
          .parameters = 25'557'032,
@@ -27,6 +28,32 @@ std::span<const Model> models() {
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
          .make = make_resnet50},
+        {.name = "bert-base",
+         .source = "Devlin et al. 2019, as transformers' BertForMaskedLM",
+         .parameters = 109'514'298,
+         .data = "WikiText-103: raw text and --vocab, or synthetic",
+         .defaults = {.epochs = 3,
+                      .local_batch = 64,
+                      .samples = 950'000,
+                      .optimizer = OptimizerKind::adamw,
+                      .lr = 1e-4,
+                      .lr_schedule = LrCurve::linear,
+                      .warmup_share = 0.05,
+                      .weight_decay = 0.01},
+         .make = make_bert},
+        {.name = "distilbert",
+         .source = "Sanh et al. 2019, as transformers' DistilBertForMaskedLM",
+         .parameters = 66'985'530,
+         .data = "WikiText-103: raw text and --vocab, or synthetic",
+         .defaults = {.epochs = 3,
+                      .local_batch = 64,
+                      .samples = 950'000,
+                      .optimizer = OptimizerKind::adamw,
+                      .lr = 1e-4,
+                      .lr_schedule = LrCurve::linear,
+                      .warmup_share = 0.05,
+                      .weight_decay = 0.01},
+         .make = make_distilbert},
     }};
     return all;
 }
