@@ -223,7 +223,7 @@ void World::all_reduce_sum(const torch::Tensor& tensor) const {
 }
 
 void World::broadcast_from_0(const std::vector<torch::Tensor>& tensors) const {
-    if (group_) {
+    if (group_ && !tensors.empty()) {  // many models have no buffers
         c10d::broadcast_coalesced(group_, tensors, /*buffer_size=*/64 << 20, /*rank=*/0);
     }
 }
