@@ -90,7 +90,9 @@ def write(name, size, settings, seed, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--small", action="store_true", help="both small fixtures")
     parser.add_argument("--full", metavar="MODEL", choices=sorted(FULL))
     parser.add_argument("--seed", type=int, default=1)

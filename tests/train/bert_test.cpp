@@ -34,7 +34,8 @@ std::unique_ptr<Workload> workload_of(const std::string& name, const std::vector
 TEST(Bert, HasTheRegistrysNumberOfParameters) {
     EXPECT_EQ(parameters_of(*Bert(bert_kind, TransformerConfig())), find_model("bert-base").parameters);
     EXPECT_EQ(find_model("bert-base").parameters, 109'514'298);
-    EXPECT_EQ(parameters_of(*Bert(distilbert_kind, TransformerConfig{.layers = 6})), find_model("distilbert").parameters);
+    EXPECT_EQ(parameters_of(*Bert(distilbert_kind, TransformerConfig{.layers = 6})),
+              find_model("distilbert").parameters);
     EXPECT_EQ(find_model("distilbert").parameters, 66'985'530);
 }
 
@@ -61,7 +62,8 @@ TEST(Bert, PredictsOnlyTheRowsAskedForAndDoesNotSeePadding) {
         EXPECT_TRUE(torch::allclose(network(ids, rows, present), all.index_select(0, rows), 1e-5, 1e-6));
         ids.index_put_({1, torch::indexing::Slice(6, 10)}, 7);
         EXPECT_TRUE(torch::allclose(network(ids, rows, present), all.index_select(0, rows), 1e-5, 1e-6));
-        EXPECT_FALSE(torch::allclose(network(ids, rows, torch::Tensor()), all.index_select(0, rows), 1e-3, 1e-4));
+        EXPECT_FALSE(
+            torch::allclose(network(ids, rows, torch::Tensor()), all.index_select(0, rows), 1e-3, 1e-4));
     }
 }
 
@@ -70,7 +72,8 @@ TEST(Bert, DropsOutInTrainingOnly) {
     Bert network(bert_kind, narrow());
     const torch::Tensor ids = torch::randint(5, 50, {2, 12});
     const auto twice_equal = [&] {
-        return network(ids, torch::arange(24), torch::Tensor()).equal(network(ids, torch::arange(24), torch::Tensor()));
+        return network(ids, torch::arange(24), torch::Tensor())
+            .equal(network(ids, torch::arange(24), torch::Tensor()));
     };
     EXPECT_FALSE(twice_equal());
     network->eval();
@@ -79,8 +82,9 @@ TEST(Bert, DropsOutInTrainingOnly) {
 
 TEST(MaskedLanguage, LeavesFreeRowsOutOfLossAndAccuracy) {
     torch::manual_seed(0);
-    const auto workload = workload_of("bert-base", {"hidden=16", "layers=1", "heads=2", "length=16", "positions=16",
-                                                    "vocabulary=30", "packed=false", "masked=0.3"});
+    const auto workload =
+        workload_of("bert-base", {"hidden=16", "layers=1", "heads=2", "length=16", "positions=16",
+                                  "vocabulary=30", "packed=false", "masked=0.3"});
     workload->module().eval();
     const Dataset& data = workload->training_data();
     std::vector<Sample> samples;
@@ -100,13 +104,15 @@ TEST(MaskedLanguage, LeavesFreeRowsOutOfLossAndAccuracy) {
 }
 
 TEST(MaskedLanguage, CountsTheOperationsOfItsProducts) {
-    // Per layer and sequence of 128: six products of [128, 768] with 12 x 768 columns in all, scores and mixing of
-    // 128 x 128 each; for 19 predictions a [768, 768] product and one with the vocabulary. Forward, twice that backward.
+    // Per layer and sequence of 128: six products of [128, 768] with 12 x 768 columns in all, scores and
+    // mixing of 128 x 128 each; for 19 predictions a [768, 768] product and one with the vocabulary. Forward,
+    // twice that backward.
     const double layer = 2.0 * 128 * 768 * (12 * 768) + 2 * 2.0 * 128 * 128 * 768;
     const double head = 2.0 * 19 * 768 * (768 + 1000);
     const auto workload = workload_of("distilbert", {"layers=1", "vocabulary=1000"});
     EXPECT_DOUBLE_EQ(*workload->flops_per_sample(), 3 * (layer + head));
-    EXPECT_DOUBLE_EQ(*workload_of("distilbert", {"layers=2", "vocabulary=1000"})->flops_per_sample(), 3 * (2 * layer + head));
+    EXPECT_DOUBLE_EQ(*workload_of("distilbert", {"layers=2", "vocabulary=1000"})->flops_per_sample(),
+                     3 * (2 * layer + head));
 }
 
 TEST(MaskedLanguage, KnowsTheNamesOfPublishedWeights) {
@@ -114,8 +120,9 @@ TEST(MaskedLanguage, KnowsTheNamesOfPublishedWeights) {
     EXPECT_EQ(workload->weight_name("bert.embeddings.LayerNorm.gamma"), "bert.embeddings.LayerNorm.weight");
     EXPECT_EQ(workload->weight_name("bert.embeddings.LayerNorm.beta"), "bert.embeddings.LayerNorm.bias");
     EXPECT_EQ(workload->weight_name("cls.predictions.bias"), "cls.predictions.bias");
-    for (const char* other : {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.pooler.dense.weight",
-                              "cls.seq_relationship.bias", "bert.embeddings.position_ids", "vocab_projector.weight"}) {
+    for (const char* other :
+         {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.pooler.dense.weight",
+          "cls.seq_relationship.bias", "bert.embeddings.position_ids", "vocab_projector.weight"}) {
         EXPECT_EQ(workload->weight_name(other), "") << other;
     }
 }

@@ -9,6 +9,7 @@ import pathlib
 import random
 import re
 import socket
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -41,6 +42,18 @@ def entropy(text):
     counts = collections.Counter(text.split())
     total = sum(counts.values())
     return -sum(n / total * math.log(n / total) for n in counts.values())
+
+
+def as_first_published(content):
+    """Weights as the first releases have them: other names in the norms, and a head that is of no use here."""
+    (length,) = struct.unpack("<Q", content[:8])
+    tensors, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    for old, new in (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")):
+        tensors = {name.replace(old, new): entry for name, entry in tensors.items()}
+    offsets = [len(data), len(data) + 4]
+    tensors["bert.pooler.dense.bias"] = {"dtype": "F32", "shape": [1], "data_offsets": offsets}
+    header = json.dumps(tensors).encode()
+    return struct.pack("<Q", len(header)) + header + data + bytes(4)
 
 
 class Language(unittest.TestCase):
@@ -123,9 +136,14 @@ class Language(unittest.TestCase):
         self.assertEqual(ends["eval"]["quality"]["direction"], "higher")
 
     def test_weights_go_out_and_come_back_and_those_of_another_model_do_not(self):
-        saved = self.scratch / "weights.safetensors"
+        saved, published, again = (self.scratch / f"{name}.safetensors" for name in ("saved", "published", "again"))
         self.train("bert-base", "--steps", 1, "--local-batch", 2, "--save-weights", saved)
-        self.train("bert-base", "--steps", 1, "--local-batch", 2, "--weights", saved)
+        published.write_bytes(as_first_published(saved.read_bytes()))
+        self.train(
+            *("bert-base", "--steps", 1, "--local-batch", 2, "--lr", 0),
+            *("--weights", published, "--save-weights", again),
+        )
+        self.assertEqual(again.read_bytes(), saved.read_bytes())
         self.assert_refused("distilbert", "--weights", saved, parts=("missing: distilbert.embeddings",))
 
     def assert_refused(self, model, *words, dataset=None, setting="", parts=()):

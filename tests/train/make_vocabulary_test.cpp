@@ -21,15 +21,16 @@ TEST(MakeVocabulary, MergesTheMostFrequentNeighboursFirst) {
     // Pairs at first: a ##b 9, ##b ##c 5, x ##y 3. "ab" is merged, then "abc", then "xy".
     const WordCounts counts = {{"ab", 4}, {"abc", 5}, {"xy", 3}};
     EXPECT_THAT(train_vocabulary(counts, 17),
-                ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "x", "y", "##a", "##b", "##c",
-                            "##x", "##y", "ab", "abc"));
+                ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "x", "y", "##a",
+                            "##b", "##c", "##x", "##y", "ab", "abc"));
     EXPECT_THAT(train_vocabulary(counts, 100), Contains("xy"));
 }
 
 TEST(MakeVocabulary, CountsOverlappingPairsAsTheyAreMerged) {
     // aaaaa is a ##a ##a ##a ##a: three pairs of ##a ##a, of which two can be merged, the first into ##aa.
     const auto tokens = train_vocabulary({{"aaaaa", 7}}, 100);
-    EXPECT_THAT(tokens, ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "##aa", "aaa", "aaaaa"));
+    EXPECT_THAT(tokens, ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a", "##aa", "aaa",
+                                    "aaaaa"));
 }
 
 TEST(MakeVocabulary, LeavesOutWhatOccursOnce) {

@@ -120,7 +120,8 @@ TEST(PackedText, CutsOneStreamWithoutPaddingOrOverlap) {
     ASSERT_EQ(text.size(), 2U);
     EXPECT_THAT(restored(*text.load(0, 0)), ElementsAre(2, 5, 6, 7, 3, 8, 9, 3));
     EXPECT_THAT(restored(*text.load(1, 0)), ElementsAre(2, 10, 11, 3, 12, 13, 3, 3));
-    EXPECT_EQ(text.collate({*text.load(0, 0), *text.load(1, 0)}, false).inputs.size(), 2U);  // nothing is padding
+    EXPECT_EQ(text.collate({*text.load(0, 0), *text.load(1, 0)}, false).inputs.size(),
+              2U);  // nothing is padding
     EXPECT_EQ(text.collate({*text.load(0, 0)}, false).tokens, 8);
 }
 

@@ -89,7 +89,8 @@ TEST_F(TokenCacheTest, IsMadeAgainWhenTornAndWhenAnotherFileHasItsName) {
     write("a b a");
     ids(small_);
     const auto cache = caches().front();
-    for (const std::uintmax_t size : {fs::file_size(cache) - 1, std::uintmax_t{64}, std::uintmax_t{10}, std::uintmax_t{0}}) {
+    for (const std::uintmax_t size :
+         {fs::file_size(cache) - 1, std::uintmax_t{64}, std::uintmax_t{10}, std::uintmax_t{0}}) {
         fs::resize_file(cache, size);
         EXPECT_THAT(ids(small_), ElementsAre(5, 6, 5, 3)) << size;
     }
@@ -152,7 +153,9 @@ TEST_F(TokenCacheTest, SaysWhatIsWrongWithATextAndLeavesNothing) {
 }
 
 TEST_F(TokenCacheTest, SkipsAByteOrderMarkAndCanStandInAnotherFolder) {
-    write("\xEF\xBB\xBF" "a\n");
+    write(
+        "\xEF\xBB\xBF"
+        "a\n");
     const auto elsewhere = folder_.path() / "deep" / "er";
     const TokenCache cache = TokenCache::open(text_, small_, elsewhere, 1);
     EXPECT_EQ(cache.size(), 2U);

@@ -25,7 +25,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 WordPiece small_vocabulary() {
-    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able", "##a", "un##", "x"}, "small"};
+    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able", "##a", "un##", "x"},
+            "small"};
 }
 
 std::vector<TokenId> pieces_of(std::string_view word, std::size_t characters) {
@@ -80,17 +81,18 @@ TEST(BertWords, NormalisesAndSplits) {
 
 TEST(Utf8, FindsTheFirstByteThatIsWrong) {
     EXPECT_EQ(first_invalid_utf8("plain and ümläut 漢 😀"), std::nullopt);
-    EXPECT_EQ(first_invalid_utf8("caf\xE9 au lait"), 3U);        // Latin-1
-    EXPECT_EQ(first_invalid_utf8("ab\xC3"), 2U);                 // cut
-    EXPECT_EQ(first_invalid_utf8("a\xED\xA0\x80"), 1U);          // a surrogate
-    EXPECT_EQ(first_invalid_utf8("a\xC0\xAF"), 1U);              // too long a form
-    EXPECT_EQ(first_invalid_utf8("\xFF\xFE\x61\x00"), 0U);       // UTF-16
+    EXPECT_EQ(first_invalid_utf8("caf\xE9 au lait"), 3U);   // Latin-1
+    EXPECT_EQ(first_invalid_utf8("ab\xC3"), 2U);            // cut
+    EXPECT_EQ(first_invalid_utf8("a\xED\xA0\x80"), 1U);     // a surrogate
+    EXPECT_EQ(first_invalid_utf8("a\xC0\xAF"), 1U);         // too long a form
+    EXPECT_EQ(first_invalid_utf8("\xFF\xFE\x61\x00"), 0U);  // UTF-16
 }
 
 TEST(WordPiece, TakesTheLongestPieceFirst) {
     EXPECT_THAT(pieces_of("unaffable", 9), ElementsAre(5, 6, 7));
     EXPECT_THAT(pieces_of("una", 3), ElementsAre(5, 8));
-    EXPECT_THAT(pieces_of("unknown", 7), ElementsAre(1));  // what remains has no piece: the whole word is unknown
+    EXPECT_THAT(pieces_of("unknown", 7),
+                ElementsAre(1));  // what remains has no piece: the whole word is unknown
     EXPECT_THAT(pieces_of("x", 100), ElementsAre(10));
     EXPECT_THAT(pieces_of("x", 101), ElementsAre(1));
 }
@@ -108,7 +110,8 @@ TEST(WordPiece, ReadsAVocabularyWithAnyLineEnds) {
 TEST(WordPiece, RefusesAVocabularyThatIsNone) {
     EXPECT_THAT(refusal("[PAD]\n[UNK]\n[CLS]\n[SEP]\nword\n"), HasSubstr("vocab.txt has no [MASK]"));
     EXPECT_THAT(refusal(""), HasSubstr("has no [PAD]"));
-    EXPECT_THAT(refusal("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\na\n"), HasSubstr("gives 'a' twice, in lines 6 and 8"));
+    EXPECT_THAT(refusal("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\na\n"),
+                HasSubstr("gives 'a' twice, in lines 6 and 8"));
     EXPECT_THROW(WordPiece("/none/vocab.txt"), Error);
 }
 

@@ -28,7 +28,8 @@ bool is_ideograph(std::int32_t c) {
                                                      {0x2B740, 0x2B81F},
                                                      {0x2B820, 0x2CEAF},
                                                      {0x2F800, 0x2FA1F}}};
-    return std::ranges::any_of(blocks, [&](const Range& block) { return c >= block.first && c <= block.last; });
+    return std::ranges::any_of(blocks,
+                               [&](const Range& block) { return c >= block.first && c <= block.last; });
 }
 
 Kind kind_of(std::int32_t c) {
@@ -36,8 +37,8 @@ Kind kind_of(std::int32_t c) {
         return Kind::space;
     }
     // ASCII symbols such as $ and ^ count as punctuation, whatever their category.
-    if ((c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~') ||
-        is_ideograph(c)) {
+    if ((c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+        (c >= '{' && c <= '~') || is_ideograph(c)) {
         return Kind::alone;
     }
     if (c == 0xFFFD) {  // what a decoder put for something unreadable

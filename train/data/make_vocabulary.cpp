@@ -102,17 +102,17 @@ class Trainer {
             symbol("##" + std::string(character));
         }
         if (tokens_.size() > size_) {
-            throw bad_input("a vocabulary of {} tokens cannot hold the text's {} characters, each alone and with "
-                            "##: ask for at least {}",
-                            size_, ranked.size(), tokens_.size());
+            throw bad_input(
+                "a vocabulary of {} tokens cannot hold the text's {} characters, each alone and with "
+                "##: ask for at least {}",
+                size_, ranked.size(), tokens_.size());
         }
     }
 
     void add_word(std::string_view text, std::int64_t count) {
         Word word{{}, count};
         for (const std::string_view character : characters_of(text)) {
-            const auto found =
-                symbols_.find((word.symbols.empty() ? "" : "##") + std::string(character));
+            const auto found = symbols_.find((word.symbols.empty() ? "" : "##") + std::string(character));
             if (found == symbols_.end()) {
                 return;  // a rare character: the word will be [UNK]
             }

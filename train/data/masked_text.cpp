@@ -33,8 +33,7 @@ std::uint32_t checked_size(std::size_t samples) {
 torch::Tensor stack(const std::vector<Sample>& samples, std::size_t part, bool pin) {
     const auto count = static_cast<std::int64_t>(samples.size());
     const std::int64_t width = samples.front()[part].numel();
-    torch::Tensor rows =
-        torch::empty({count, width}, torch::TensorOptions(torch::kInt64).pinned_memory(pin));
+    torch::Tensor rows = torch::empty({count, width}, torch::TensorOptions(torch::kInt64).pinned_memory(pin));
     auto* to = rows.mutable_data_ptr<std::int64_t>();
     for (const Sample& sample : samples) {
         to = std::copy_n(sample[part].const_data_ptr<std::int64_t>(), width, to);
@@ -44,7 +43,9 @@ torch::Tensor stack(const std::vector<Sample>& samples, std::size_t part, bool p
 
 }  // namespace
 
-std::int64_t Masking::predictions() const { return share_of(length - 2, share); }
+std::int64_t Masking::predictions() const {
+    return share_of(length - 2, share);
+}
 
 /// A sample is {ids [L], places [P] within the sequence, labels [P], number of tokens []}.
 Result<Sample> MaskedText::load(std::uint32_t index, std::uint64_t epoch) const {
@@ -54,7 +55,8 @@ Result<Sample> MaskedText::load(std::uint32_t index, std::uint64_t epoch) const 
     torch::Tensor labels = torch::full({room}, no_label, torch::kInt64);
     torch::Tensor length = torch::empty({}, torch::kInt64);
     auto* id = ids.mutable_data_ptr<std::int64_t>();
-    const auto tokens = static_cast<std::int64_t>(read(index, {id, static_cast<std::size_t>(masking_.length)}));
+    const auto tokens =
+        static_cast<std::int64_t>(read(index, {id, static_cast<std::size_t>(masking_.length)}));
     *length.mutable_data_ptr<std::int64_t>() = tokens;
 
     std::vector<std::int64_t> candidates;
@@ -67,7 +69,8 @@ Result<Sample> MaskedText::load(std::uint32_t index, std::uint64_t epoch) const 
                                                static_cast<std::int64_t>(candidates.size()));
     KeyedRandom random{masking_.seed, mask_stream, static_cast<std::uint64_t>(masking_.split), epoch, index};
     for (std::int64_t i = 0; i < masked; ++i) {  // the beginning of a random order
-        const auto other = i + static_cast<std::int64_t>(random.below(candidates.size() - static_cast<std::size_t>(i)));
+        const auto other =
+            i + static_cast<std::int64_t>(random.below(candidates.size() - static_cast<std::size_t>(i)));
         std::swap(candidates[static_cast<std::size_t>(i)], candidates[static_cast<std::size_t>(other)]);
         const std::int64_t place = candidates[static_cast<std::size_t>(i)];
         places.mutable_data_ptr<std::int64_t>()[i] = place;
@@ -76,7 +79,8 @@ Result<Sample> MaskedText::load(std::uint32_t index, std::uint64_t epoch) const 
         if (chance < 0.8) {
             id[place] = masking_.special.mask;
         } else if (chance < 0.9) {
-            id[place] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(masking_.vocabulary)));
+            id[place] =
+                static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(masking_.vocabulary)));
         }
     }
     return Sample{std::move(ids), std::move(places), std::move(labels), std::move(length)};
@@ -115,8 +119,8 @@ PackedText::PackedText(TokenCache tokens, const Masking& masking, const std::str
       tokens_(std::move(tokens)),
       size_(checked_size(tokens_.size() / static_cast<std::size_t>(masking.length - 2))) {
     if (size_ == 0) {
-        throw bad_input("the text {} has {} tokens, less than one sequence of {}: lower --set length",
-                        origin, tokens_.size(), masking.length);
+        throw bad_input("the text {} has {} tokens, less than one sequence of {}: lower --set length", origin,
+                        tokens_.size(), masking.length);
     }
 }
 
@@ -130,7 +134,8 @@ std::size_t PackedText::read(std::uint32_t index, std::span<std::int64_t> ids) c
     return ids.size();
 }
 
-LineText::LineText(TokenCache tokens, const Masking& masking) : MaskedText(masking), tokens_(std::move(tokens)) {
+LineText::LineText(TokenCache tokens, const Masking& masking)
+    : MaskedText(masking), tokens_(std::move(tokens)) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (tokens_[i] == masking.special.separator) {
             ends_.push_back(i);
@@ -164,8 +169,8 @@ SyntheticText::SyntheticText(std::uint32_t size, const Masking& masking, bool pa
 }
 
 std::size_t SyntheticText::read(std::uint32_t index, std::span<std::int64_t> ids) const {
-    // WikiText-103's training part: 103,227,021 words in 1,165,029 lines that are not empty; about 1.15 pieces
-    // a word. The spread is assumed.
+    // WikiText-103's training part: 103,227,021 words in 1,165,029 lines that are not empty; about 1.15
+    // pieces a word. The spread is assumed.
     constexpr double mean = 1.15 * 103'227'021 / 1'165'029;
     constexpr double spread = 1.0;
     const double log_median = std::log(mean) - spread * spread / 2;

@@ -31,16 +31,16 @@ struct Masking {
     std::uint64_t seed = 0;
     Split split = Split::training;
 
-    /// How many predictions a sequence has room for: all sequences the same, so that the head works on a fixed
-    /// number of rows and no rank's mean is over more tokens than another's.
+    /// How many predictions a sequence has room for: all sequences the same, so that the head works on a
+    /// fixed number of rows and no rank's mean is over more tokens than another's.
     std::int64_t predictions() const;
 };
 
-/// Sequences for masked-language modelling (Devlin et al. 2019). Of a sequence's tokens a fixed share is drawn
-/// anew in every epoch, keyed by seed, epoch and index; 80 % of them become [MASK], 10 % a random token, 10 %
-/// stay. A batch has the inputs ids int64 [B, L], rows int64 [B P] (which rows of [B L, hidden] are predicted)
-/// and, when any sequence is shorter than L, present bool [B, L]; its target is int64 [B P], -100 where a
-/// sequence has fewer predictions than P.
+/// Sequences for masked-language modelling (Devlin et al. 2019). Of a sequence's tokens a fixed share is
+/// drawn anew in every epoch, keyed by seed, epoch and index; 80 % of them become [MASK], 10 % a random
+/// token, 10 % stay. A batch has the inputs ids int64 [B, L], rows int64 [B P] (which rows of [B L, hidden]
+/// are predicted) and, when any sequence is shorter than L, present bool [B, L]; its target is int64 [B P],
+/// -100 where a sequence has fewer predictions than P.
 class MaskedText : public Dataset {
   public:
     explicit MaskedText(const Masking& masking) : masking_(masking) {}
@@ -90,8 +90,8 @@ class LineText final : public MaskedText {
     std::vector<std::size_t> ends_;  ///< of each line, where its [SEP] is
 };
 
-/// Made-up tokens by seed and index that cost a loader little: frequencies by Zipf's law as Mandelbrot has it,
-/// lines as long as WikiText-103's are on average, log-normal.
+/// Made-up tokens by seed and index that cost a loader little: frequencies by Zipf's law as Mandelbrot has
+/// it, lines as long as WikiText-103's are on average, log-normal.
 class SyntheticText final : public MaskedText {
   public:
     /// The first ids are the special tokens'.

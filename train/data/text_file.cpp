@@ -68,7 +68,8 @@ std::string_view TextFile::next(std::size_t bytes) {
     const std::string_view part = rest.substr(0, size);
     if (const auto invalid = first_invalid_utf8(part)) {
         throw bad_input(
-            "the text {} is not UTF-8: byte 0x{:02X} at offset {}; convert it first, as with iconv -f ISO-8859-1 "
+            "the text {} is not UTF-8: byte 0x{:02X} at offset {}; convert it first, as with iconv -f "
+            "ISO-8859-1 "
             "-t UTF-8",
             path_.string(), static_cast<unsigned char>(part[*invalid]), at_ + *invalid);
     }

@@ -75,8 +75,9 @@ std::optional<std::size_t> tokens_in(std::string_view bytes, const Header& expec
     return header.tokens;
 }
 
-/// The file that becomes the cache, locked against other ranks. The kernel lets go of the lock when its holder
-/// dies, so nobody waits for ever; where a file system has no locks every rank makes a file of its own.
+/// The file that becomes the cache, locked against other ranks. The kernel lets go of the lock when its
+/// holder dies, so nobody waits for ever; where a file system has no locks every rank makes a file of its
+/// own.
 class Draft {
   public:
     explicit Draft(const std::filesystem::path& final_path)
@@ -145,8 +146,8 @@ class Draft {
     bool is_still_there() const {
         struct stat mine {};
         struct stat there {};
-        return fstat(file_.get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 && mine.st_ino == there.st_ino &&
-               mine.st_dev == there.st_dev;
+        return fstat(file_.get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
+               mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
     }
 
     Error failed() const {
@@ -177,7 +178,8 @@ std::vector<Id> encode_lines(std::string_view lines, TextEncoder& encoder, Token
 
 /// Several threads encode, each some lines; they are written in order. Gives the number of tokens.
 template <typename Id>
-std::size_t encode_text(const std::filesystem::path& text, const WordPiece& vocabulary, int threads, Draft& draft) {
+std::size_t encode_text(const std::filesystem::path& text, const WordPiece& vocabulary, int threads,
+                        Draft& draft) {
     TextFile file(text);
     std::vector<TextEncoder> encoders(static_cast<std::size_t>(threads), TextEncoder(vocabulary));
     std::size_t tokens = 0;
@@ -203,7 +205,8 @@ std::size_t encode_text(const std::filesystem::path& text, const WordPiece& voca
 
 }  // namespace
 
-TokenCache::TokenCache(MappedFile file, std::size_t tokens, bool wide) : file_(std::move(file)), tokens_(tokens) {
+TokenCache::TokenCache(MappedFile file, std::size_t tokens, bool wide)
+    : file_(std::move(file)), tokens_(tokens) {
     const char* ids = file_.bytes().data() + sizeof(Header);
     if (wide) {
         wide_ = reinterpret_cast<const std::uint32_t*>(ids);

@@ -12,7 +12,7 @@ namespace joulemark::train {
 namespace {
 
 constexpr std::string_view continuation_mark = "##";
-constexpr std::size_t longest_word = 100;        // characters
+constexpr std::size_t longest_word = 100;          // characters
 constexpr std::size_t remembered_words = 1 << 18;  // of a text's many words few are frequent
 
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
@@ -41,10 +41,12 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 WordPiece::WordPiece(const std::filesystem::path& vocabulary)
     : WordPiece(read_lines(vocabulary), vocabulary.string()) {}
 
-WordPiece::WordPiece(std::vector<std::string> tokens, const std::string& origin) : tokens_(std::move(tokens)) {
+WordPiece::WordPiece(std::vector<std::string> tokens, const std::string& origin)
+    : tokens_(std::move(tokens)) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         std::string_view piece = tokens_[i];
-        const bool continues = piece.starts_with(continuation_mark) && piece.size() > continuation_mark.size();
+        const bool continues =
+            piece.starts_with(continuation_mark) && piece.size() > continuation_mark.size();
         if (continues) {
             piece.remove_prefix(continuation_mark.size());
         }

@@ -26,15 +26,15 @@ struct BertKind {
 extern const BertKind bert_kind;
 extern const BertKind distilbert_kind;
 
-/// BERT (Devlin et al. 2019) or DistilBERT (Sanh et al. 2019) with the masked-language head. Decoder and word embeddings
-/// share one tensor, which the state dict holds once, under the embeddings' name.
+/// BERT (Devlin et al. 2019) or DistilBERT (Sanh et al. 2019) with the masked-language head. Decoder and word
+/// embeddings share one tensor, which the state dict holds once, under the embeddings' name.
 class BertImpl : public torch::nn::Module {
   public:
     BertImpl(const BertKind& kind, const TransformerConfig& config);
 
-    /// ids int64 [B, L]; rows int64 [P] of [B L] at which tokens are predicted; present bool [B, L], or undefined
-    /// when nothing is padding. Gives logits [P, vocabulary]: the head works on these rows only, since others
-    /// add nothing to the loss.
+    /// ids int64 [B, L]; rows int64 [P] of [B L] at which tokens are predicted; present bool [B, L], or
+    /// undefined when nothing is padding. Gives logits [P, vocabulary]: the head works on these rows only,
+    /// since others add nothing to the loss.
     torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& rows, const torch::Tensor& present);
 
   private:

@@ -37,17 +37,19 @@ std::optional<Path> first_existing(const Path& folder, std::initializer_list<std
 TextFiles find_texts(const Path& dataset) {
     if (!std::filesystem::is_directory(dataset)) {
         if (!std::filesystem::exists(dataset)) {
-            throw bad_input("there is no text {}: --dataset takes 'synthetic', a text file, or a folder with "
-                            "wiki.train.raw and wiki.valid.raw",
-                            dataset.string());
+            throw bad_input(
+                "there is no text {}: --dataset takes 'synthetic', a text file, or a folder with "
+                "wiki.train.raw and wiki.valid.raw",
+                dataset.string());
         }
         return {dataset, {}};
     }
     const auto training = first_existing(dataset, {"wiki.train.raw", "wiki.train.tokens", "train.txt"});
     if (!training) {
-        throw bad_input("the folder {} holds no text: it takes wiki.train.raw or train.txt, and wiki.valid.raw or "
-                        "valid.txt for validation",
-                        dataset.string());
+        throw bad_input(
+            "the folder {} holds no text: it takes wiki.train.raw or train.txt, and wiki.valid.raw or "
+            "valid.txt for validation",
+            dataset.string());
     }
     return {*training,
             first_existing(dataset, {"wiki.valid.raw", "wiki.valid.tokens", "valid.txt"}).value_or(Path())};
@@ -59,9 +61,10 @@ WordPiece open_vocabulary(const Options& options) {
     }
     const Path beside = Path(options.dataset) / "vocab.txt";
     if (!std::filesystem::exists(beside)) {
-        throw bad_input("a text needs a vocabulary: name one with --vocab vocab.txt, or make one with joulemark-train "
-                        "make-vocab {} -o vocab.txt",
-                        find_texts(options.dataset).training.string());
+        throw bad_input(
+            "a text needs a vocabulary: name one with --vocab vocab.txt, or make one with joulemark-train "
+            "make-vocab {} -o vocab.txt",
+            find_texts(options.dataset).training.string());
     }
     return WordPiece(beside);
 }
@@ -75,8 +78,8 @@ std::unique_ptr<MaskedText> synthetic_text(std::int64_t samples, const Masking& 
 }
 
 /// The text in --dataset, or a synthetic one when there is no vocabulary.
-MaskedLanguage::Data open_data(const Options& options, HyperParameters& settings, const TransformerConfig& config,
-                               const std::optional<WordPiece>& vocabulary) {
+MaskedLanguage::Data open_data(const Options& options, HyperParameters& settings,
+                               const TransformerConfig& config, const std::optional<WordPiece>& vocabulary) {
     Masking masking;
     masking.length = settings.integer("length", masking.length, 8);
     masking.share = settings.real("masked", masking.share, 1e-6, 1);
@@ -84,7 +87,8 @@ MaskedLanguage::Data open_data(const Options& options, HyperParameters& settings
     const Path cache = settings.text("cache", "");
     settings.finish(options.model);
     if (masking.length > config.positions) {
-        throw bad_input("--set length={} is longer than the model's {} positions", masking.length, config.positions);
+        throw bad_input("--set length={} is longer than the model's {} positions", masking.length,
+                        config.positions);
     }
     masking.seed = options.seed;
 
@@ -136,7 +140,8 @@ std::unique_ptr<Workload> make(const BertKind& kind, TransformerConfig config, c
         config.vocabulary = vocabulary->size();
         config.padding = vocabulary->pad;
     }
-    config = transformer_config(settings, config, vocabulary ? vocabulary->size() : SyntheticText::first_word + 1);
+    config =
+        transformer_config(settings, config, vocabulary ? vocabulary->size() : SyntheticText::first_word + 1);
     MaskedLanguage::Data data = open_data(options, settings, config, vocabulary);
     return std::make_unique<MaskedLanguage>(kind, config, std::move(data));
 }
@@ -176,7 +181,8 @@ std::optional<double> MaskedLanguage::flops_per_sample() const {
     const auto length = static_cast<double>(data_.masking.length);
     const auto hidden = static_cast<double>(config_.hidden);
     const auto predictions = static_cast<double>(data_.masking.predictions());
-    const double projections = 2 * length * hidden * (4 * hidden + 2 * static_cast<double>(config_.intermediate));
+    const double projections =
+        2 * length * hidden * (4 * hidden + 2 * static_cast<double>(config_.intermediate));
     const double attention = 4 * length * length * hidden;
     const double head = 2 * predictions * hidden * (hidden + static_cast<double>(config_.vocabulary));
     return 3 * (static_cast<double>(config_.layers) * (projections + attention) + head);
@@ -195,7 +201,8 @@ std::string MaskedLanguage::weight_name(const std::string& published) const {
     // The first releases were converted from TensorFlow's names.
     const auto renamed = [&](std::string_view old_end, std::string_view new_end) {
         return published.ends_with(old_end)
-                   ? std::optional(published.substr(0, published.size() - old_end.size()) + std::string(new_end))
+                   ? std::optional(published.substr(0, published.size() - old_end.size()) +
+                                   std::string(new_end))
                    : std::nullopt;
     };
     return renamed(".gamma", ".weight").value_or(renamed(".beta", ".bias").value_or(published));

@@ -16,8 +16,8 @@
 
 namespace joulemark::train {
 
-/// The settings hidden, layers, heads, intermediate (default 4 hidden), positions, dropout and vocabulary. Throws
-/// bad_input when hidden is no multiple of heads.
+/// The settings hidden, layers, heads, intermediate (default 4 hidden), positions, dropout and vocabulary.
+/// Throws bad_input when hidden is no multiple of heads.
 TransformerConfig transformer_config(HyperParameters& settings, TransformerConfig defaults,
                                      std::int64_t smallest_vocabulary);
 

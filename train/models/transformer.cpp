@@ -27,7 +27,8 @@ void register_at(nn::Module& root, const std::string& path, std::shared_ptr<nn::
     const std::string level = path.substr(0, dot);
     const auto children = root.named_children();
     const auto* existing = children.find(level);
-    nn::Module& next = existing != nullptr ? **existing : *root.register_module(level, std::make_shared<Level>());
+    nn::Module& next =
+        existing != nullptr ? **existing : *root.register_module(level, std::make_shared<Level>());
     register_at(next, path.substr(dot + 1), std::move(child));
 }
 
@@ -82,7 +83,8 @@ Tensor TransformerLayerImpl::attention(const Tensor& x, const Tensor& present) {
     // One product instead of three: under autocast `x` is rounded once, not three times.
     const Tensor weight = torch::cat({query_->weight, key_->weight, value_->weight});
     const Tensor bias = torch::cat({query_->bias, key_->bias, value_->bias});
-    const Tensor projected = torch::linear(x, weight, bias).unflatten(-1, {3, heads_, -1});  // [B, L, 3, h, d]
+    const Tensor projected =
+        torch::linear(x, weight, bias).unflatten(-1, {3, heads_, -1});  // [B, L, 3, h, d]
     const auto parts = projected.unbind(2);
     const auto by_head = [&](std::size_t part) { return parts[part].transpose(1, 2); };  // [B, h, L, d]
     const auto mask = present.defined() ? std::optional(present) : std::nullopt;

@@ -34,14 +34,16 @@ void register_at(torch::nn::Module& root, const std::string& path, std::shared_p
 /// Linear layer and embedding with BERT's initial weights: normal with deviation 0.02, biases and the row
 /// `padding` zero.
 torch::nn::Linear bert_linear(std::int64_t in, std::int64_t out);
-torch::nn::Embedding bert_embedding(std::int64_t rows, std::int64_t width, std::optional<std::int64_t> padding = {});
+torch::nn::Embedding bert_embedding(std::int64_t rows, std::int64_t width,
+                                    std::optional<std::int64_t> padding = {});
 torch::nn::LayerNorm bert_norm(std::int64_t width);
 
 /// Encoder layer with the norms behind the residual sums (Vaswani et al. 2017, Devlin et al. 2019).
 class TransformerLayerImpl : public torch::nn::Module {
   public:
     /// `drop_attention_output`: dropout between the attention's output layer and its residual sum.
-    TransformerLayerImpl(const TransformerConfig& config, const LayerNames& names, bool drop_attention_output);
+    TransformerLayerImpl(const TransformerConfig& config, const LayerNames& names,
+                         bool drop_attention_output);
 
     /// x [B, L, hidden] to the same; `present` bool [B, 1, 1, L], or undefined when nothing is padding.
     torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& present);
