@@ -90,7 +90,7 @@ class Language(unittest.TestCase):
             self.assertEqual(len(losses), 6)
             self.assertLess(losses[-1], 0.5 * entropy(self.text), model)
             accuracies = [float(value) for value in re.findall(r"  masked_accuracy (\S+)", result.stderr)]
-            self.assertGreater(accuracies[-1], 4 / 24)  # the best constant's: one word of 24
+            self.assertGreater(accuracies[-1], 0.4)  # of two words; the best constant is right once in 24
 
     def test_two_ranks_with_half_the_batch_train_as_one_does(self):
         for model in MODELS:
@@ -180,6 +180,8 @@ class Language(unittest.TestCase):
         result = run("distilbert", *settings("length=600"))
         self.assertIn("longer than the model's 512 positions", result.stderr)
         self.assert_refused("distilbert", setting="vocabulary=20", parts=("vocabulary=20",))
+        result = run("distilbert", "--vocab", self.folder / "vocab.txt")
+        self.assertIn("of no use without a text", result.stderr)
 
     def test_refuses_a_vocabulary_size_below_the_texts_characters(self):
         result = run("make-vocab", self.folder / "wiki.train.raw", "--size", 16, "-o", self.scratch / "v")

@@ -139,6 +139,8 @@ std::unique_ptr<Workload> make(const BertKind& kind, TransformerConfig config, c
         vocabulary = open_vocabulary(options);
         config.vocabulary = vocabulary->size();
         config.padding = vocabulary->pad;
+    } else if (!options.vocab.empty()) {
+        throw bad_input("--vocab {} is of no use without a text: name one with --dataset", options.vocab);
     }
     config =
         transformer_config(settings, config, vocabulary ? vocabulary->size() : SyntheticText::first_word + 1);
