@@ -18,8 +18,9 @@ class ImageFolderTest : public testing::Test {
         make_images(
             {.folder = folder_.path(), .classes = 3, .per_class = 5, .validation_per_class = 2, .size = 48});
     }
-    FolderImages open(Split split, std::uint64_t seed = 1) const {
-        return {ImageFiles(folder_.path() / (split == Split::training ? "train" : "val")), 32, seed, split};
+    StoredImages open(Split split, std::uint64_t seed = 1) const {
+        return {open_images_at(folder_.path() / (split == Split::training ? "train" : "val")), 32, seed,
+                split};
     }
     TemporaryFolder folder_;
 };

@@ -17,8 +17,8 @@ using Sample = std::vector<torch::Tensor>;
 /// What one update of one rank works on.
 struct Batch {
     std::vector<torch::Tensor> inputs;  ///< as the model takes them
-    torch::Tensor target;  ///< undefined where the inputs hold it
-    std::int64_t samples = 0;  ///< 0, and no tensors, when an evaluation could read none of them
+    torch::Tensor target;               ///< undefined where the inputs hold it
+    std::int64_t samples = 0;           ///< 0, and no tensors, when an evaluation could read none of them
     std::int64_t tokens = 0;
 
     Batch to(torch::Device device) const;
@@ -35,6 +35,8 @@ class Dataset {
     /// libtorch's thread pool.
     virtual Batch collate(const std::vector<Sample>& samples, bool pin) const = 0;
     virtual std::string name() const = 0;
+    /// What was found wrong when the data were opened, a sentence each, and is left out.
+    virtual std::vector<std::string> problems() const { return {}; }
 };
 
 }  // namespace joulemark::train

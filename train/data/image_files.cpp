@@ -2,25 +2,17 @@
 #include "data/image_files.h"
 
 #include <algorithm>
-#include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace joulemark::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_jpeg(std::string_view name) {
-    const auto ends = [&](std::string_view end) {
-        return name.size() > end.size() &&
-               std::ranges::equal(name.substr(name.size() - end.size()), end, [](char a, char b) {
-                   return std::tolower(static_cast<unsigned char>(a)) == b;
-               });
-    };
-    return name.front() != '.' && (ends(".jpg") || ends(".jpeg"));
-}
 
 template <typename Accept>
 std::vector<std::string> sorted_names(const fs::path& folder, Accept accept) {
@@ -77,11 +69,10 @@ ImageFiles::ImageFiles(const fs::path& folder, const std::vector<std::string>& c
 
 void ImageFiles::add_class(std::uint32_t label) {
     const auto names =
-        sorted_names(folder_ / classes_[label],
-                     [](const fs::directory_entry& entry, std::string_view name) {
-                         std::error_code unreadable;  // a pipe of that name would be waited for
-                         return is_jpeg(name) && entry.is_regular_file(unreadable);
-                     });
+        sorted_names(folder_ / classes_[label], [](const fs::directory_entry& entry, std::string_view name) {
+            std::error_code unreadable;  // a pipe of that name would be waited for
+            return is_jpeg_name(name) && entry.is_regular_file(unreadable);
+        });
     if (names.empty()) {
         throw bad_input("the class folder {} has no JPEG file (.jpg, .jpeg)",
                         (folder_ / classes_[label]).string());
@@ -96,6 +87,16 @@ fs::path ImageFiles::path(std::uint32_t index) const {
     const File& file = files_[index];
     return folder_ / classes_[file.label] /
            std::string_view(names_).substr(file.name_begin, file.name_length);
+}
+
+Result<std::string> ImageFiles::read(std::uint32_t index) const {
+    errno = 0;
+    auto content = files::read(path(index));
+    if (!content) {
+        return Failure{fmt::format("cannot read {}: {}", where(index), std::strerror(errno)),
+                       "check the file's permissions"};
+    }
+    return std::move(*content);
 }
 
 ImageFolders find_image_folders(const fs::path& folder) {

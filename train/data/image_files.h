@@ -7,12 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "data/image_source.h"
+
 namespace joulemark::train {
 
 /// The JPEG files of a folder with one sub-folder per class. Classes and files are in the order of their
 /// names, so that every rank numbers them alike whatever the file system's order. Names are kept in one
 /// block: ImageNet takes 35 MB.
-class ImageFiles {
+class ImageFiles final : public ImageSource {
   public:
     /// Reads the folder. Files that do not end in .jpg or .jpeg (any case) and hidden entries are passed
     /// over. With `classes`, those are the classes and any other is an error: a validation folder must agree
@@ -20,9 +22,11 @@ class ImageFiles {
     /// JPEG file.
     explicit ImageFiles(const std::filesystem::path& folder, const std::vector<std::string>& classes = {});
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(files_.size()); }
-    const std::vector<std::string>& classes() const { return classes_; }
-    std::int64_t label(std::uint32_t index) const { return files_[index].label; }
+    std::uint32_t size() const override { return static_cast<std::uint32_t>(files_.size()); }
+    const std::vector<std::string>& classes() const override { return classes_; }
+    std::int64_t label(std::uint32_t index) const override { return files_[index].label; }
+    std::string where(std::uint32_t index) const override { return path(index).string(); }
+    Result<std::string> read(std::uint32_t index) const override;
     std::filesystem::path path(std::uint32_t index) const;
 
   private:

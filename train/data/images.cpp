@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/images.h"
 
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "core/files.h"
 #include "data/crop.h"
 #include "data/jpeg.h"
 #include "data/random.h"
@@ -83,13 +81,10 @@ Result<Sample> SyntheticImages::load(std::uint32_t index, std::uint64_t) const {
     return labelled(std::move(image), static_cast<std::int64_t>(index % patterns_.size()));
 }
 
-Result<Sample> FolderImages::load(std::uint32_t index, std::uint64_t epoch) const {
-    const std::string path = files_.path(index).string();
-    errno = 0;
-    const auto file = files::read(path);
+Result<Sample> StoredImages::load(std::uint32_t index, std::uint64_t epoch) const {
+    const auto file = source_->read(index);
     if (!file) {
-        return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno)),
-                       "check the file's permissions"};
+        return file.failure();
     }
     KeyedRandom random{seed_, crop_stream, epoch, index};
     const auto choose = [&](int width, int height) {
@@ -100,13 +95,14 @@ Result<Sample> FolderImages::load(std::uint32_t index, std::uint64_t epoch) cons
     const auto decoded = decode_jpeg({reinterpret_cast<const std::uint8_t*>(file->data()), file->size()},
                                      choose, target, target);
     if (!decoded) {
-        return Failure{fmt::format("skipped the damaged image {}: {}", path, decoded.failure().reason),
-                       decoded.failure().remedy};
+        return Failure{
+            fmt::format("skipped the damaged image {}: {}", source_->where(index), decoded.failure().reason),
+            decoded.failure().remedy};
     }
     torch::Tensor image = torch::empty({image_size_, image_size_, 3}, torch::kUInt8);
     const bool mirror = split_ == Split::training && random.below(2) == 1;
     resample(decoded->view, decoded->box, target, target, mirror, image.mutable_data_ptr<std::uint8_t>());
-    return labelled(std::move(image), files_.label(index));
+    return labelled(std::move(image), source_->label(index));
 }
 
 }  // namespace joulemark::train

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/image_files.h"
+#include "data/image_source.h"
 
 namespace joulemark::train {
 
@@ -41,20 +41,21 @@ class SyntheticImages final : public ImageDataset {
     std::vector<std::vector<std::uint8_t>> patterns_;  ///< per class: grid x grid x 3
 };
 
-/// The JPEG files of a folder: random resized crop and flip for training (keyed by seed, epoch and index),
-/// the centre for validation.
-class FolderImages final : public ImageDataset {
+/// JPEG files: random resized crop and flip for training (keyed by seed, epoch and index), the centre for
+/// validation.
+class StoredImages final : public ImageDataset {
   public:
-    FolderImages(ImageFiles files, std::int64_t image_size, std::uint64_t seed, Split split)
-        : files_(std::move(files)), image_size_(image_size), seed_(seed), split_(split) {}
+    StoredImages(std::unique_ptr<ImageSource> source, std::int64_t image_size, std::uint64_t seed,
+                 Split split)
+        : source_(std::move(source)), image_size_(image_size), seed_(seed), split_(split) {}
 
-    std::uint32_t size() const override { return files_.size(); }
+    std::uint32_t size() const override { return source_->size(); }
     Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const override;
     std::string name() const override { return "the image folder"; }
-    const ImageFiles& files() const { return files_; }
+    std::vector<std::string> problems() const override { return source_->problems(); }
 
   private:
-    ImageFiles files_;
+    std::unique_ptr<ImageSource> source_;
     std::int64_t image_size_;
     std::uint64_t seed_;
     Split split_;

@@ -68,7 +68,8 @@ double HyperParameters::real(const std::string& name, double fallback, double mi
     }
     const auto value = csv::number(*text);
     if (!value || !(*value >= minimum && *value <= maximum)) {  // NaN is neither
-        throw bad_input("--set {}={}: '{}' is not a number from {} to {}", name, *text, *text, minimum, maximum);
+        throw bad_input("--set {}={}: '{}' is not a number from {} to {}", name, *text, *text, minimum,
+                        maximum);
     }
     return *value;
 }

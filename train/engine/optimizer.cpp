@@ -23,7 +23,8 @@ class Sgd final : public Optimizer {
     State state() const override { return {{"momentum", momenta_}}; }
 
   private:
-    void update(const std::vector<Tensor>& gradients, double lr, const std::optional<Tensor>& overflow) override {
+    void update(const std::vector<Tensor>& gradients, double lr,
+                const std::optional<Tensor>& overflow) override {
         at::_fused_sgd_(parameters_, gradients, momenta_, weight_decay_, momentum_, lr, /*dampening=*/0,
                         /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false,
                         /*grad_scale=*/std::nullopt, overflow);
@@ -43,20 +44,25 @@ class Adam final : public Optimizer {
           squares_(zeros_like_parameters()),
           step_(torch::zeros({}, torch::TensorOptions(torch::kFloat32).device(parameters_.front().device()))),
           steps_(parameters_.size(), step_) {}
-    State state() const override { return {{"exp_avg", means_}, {"exp_avg_sq", squares_}, {"step", {step_}}}; }
+    State state() const override {
+        return {{"exp_avg", means_}, {"exp_avg_sq", squares_}, {"step", {step_}}};
+    }
 
   private:
-    void update(const std::vector<Tensor>& gradients, double lr, const std::optional<Tensor>& overflow) override {
+    void update(const std::vector<Tensor>& gradients, double lr,
+                const std::optional<Tensor>& overflow) override {
         step_.add_(1);
         const auto fused = [&](auto operation) {
-            operation(parameters_, gradients, means_, squares_, {}, steps_, lr, settings_.beta1, settings_.beta2,
-                      settings_.weight_decay, settings_.eps, /*amsgrad=*/false, /*maximize=*/false,
+            operation(parameters_, gradients, means_, squares_, {}, steps_, lr, settings_.beta1,
+                      settings_.beta2, settings_.weight_decay, settings_.eps, /*amsgrad=*/false,
+                      /*maximize=*/false,
                       /*grad_scale=*/std::nullopt, overflow);
         };
-        using Operation = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
-                                   at::TensorList, double, double, double, double, double, bool, bool,
-                                   const std::optional<Tensor>&, const std::optional<Tensor>&);
-        fused(settings_.kind == OptimizerKind::adamw ? Operation(at::_fused_adamw_) : Operation(at::_fused_adam_));
+        using Operation = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList,
+                                   at::TensorList, at::TensorList, double, double, double, double, double,
+                                   bool, bool, const std::optional<Tensor>&, const std::optional<Tensor>&);
+        fused(settings_.kind == OptimizerKind::adamw ? Operation(at::_fused_adamw_)
+                                                     : Operation(at::_fused_adam_));
         if (overflow) {
             step_.sub_(overflow->squeeze());
         }

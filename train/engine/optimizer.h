@@ -37,8 +37,8 @@ class LossScaler {
     torch::Tensor scale_, growth_tracker_, overflow_, skipped_;
 };
 
-/// All parameters updated in one fused operation; every optimiser computes what torch.optim's of that name does.
-/// Nothing waits for the device.
+/// All parameters updated in one fused operation; every optimiser computes what torch.optim's of that name
+/// does. Nothing waits for the device.
 class Optimizer {
   public:
     virtual ~Optimizer() = default;
@@ -67,6 +67,7 @@ class Optimizer {
     std::optional<double> clip_norm_;
 };
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSettings& settings, std::vector<torch::Tensor> parameters);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSettings& settings,
+                                          std::vector<torch::Tensor> parameters);
 
 }  // namespace joulemark::train

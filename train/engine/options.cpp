@@ -139,7 +139,8 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     const CLI::Validator not_negative(
         [](std::string& text) {
             const auto value = csv::number(text);
-            return value && *value >= 0 && *value <= 1e9 ? std::string() : text + " is not a number from 0 to 1e9";
+            return value && *value >= 0 && *value <= 1e9 ? std::string()
+                                                         : text + " is not a number from 0 to 1e9";
         },
         "NUMBER");
     app.add_option("model", options.model, "which model; --list shows them")->type_name("MODEL")->required();
@@ -148,10 +149,10 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     app.add_flag("--version", answered_before, "print the version");
 
     auto* data = app.add_option_group("Data");
-    data->add_option(
-            "--dataset", options.dataset,
-            "'synthetic', or a path: what each model reads is in docs/workloads.md (images: one sub-folder per "
-            "class, or train/ and val/ with such)")
+    data->add_option("--dataset", options.dataset,
+                     "'synthetic', or a path: what each model reads is in docs/workloads.md (images: one "
+                     "sub-folder per "
+                     "class, or train/ and val/ with such)")
         ->type_name("NAME|PATH");
     data->add_option("--samples", options.samples, "training samples per epoch; default: the whole data set")
         ->check(count);
@@ -172,7 +173,8 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     run->add_option("--steps", options.steps, "end after so many updates, even inside an epoch")
         ->check(count);
     run->add_option("--local-batch", local_batch, "samples per rank and backward pass")->check(count);
-    run->add_option("--accumulate", options.accumulate, "backward passes per update; default 1")->check(count);
+    run->add_option("--accumulate", options.accumulate, "backward passes per update; default 1")
+        ->check(count);
     run->add_option("--global-batch", global_batch,
                     "samples of all ranks per update, instead of --local-batch")
         ->check(count);
@@ -228,6 +230,12 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->type_name("FILE.safetensors");
     output->add_option("--save-weights", options.save_weights, "write the trained weights")
         ->type_name("FILE.safetensors");
+    output->add_option("--checkpoint", options.checkpoint, "write the run's state there after every epoch")
+        ->type_name("DIR");
+    output->add_option("--checkpoint-every", options.checkpoint_every, "and after every N updates")
+        ->check(count_or_zero);
+    output->add_option("--resume", options.resume, "go on from the state that --checkpoint wrote")
+        ->type_name("DIR");
     choice(app, "--reduction", options.reduction, reductions, "")->group("");
 
     std::vector<std::string> reversed(words.rbegin(), words.rend());
@@ -257,6 +265,12 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.lr_schedule = lr_schedule.value_or(defaults.lr_schedule);
     options.lr_warmup_epochs =
         lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
+    if (!options.resume.empty() && !options.weights.empty()) {
+        throw bad_input("--resume brings its own weights: give either --resume or --weights");
+    }
+    if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
+        throw bad_input("--checkpoint-every needs --checkpoint DIR, the folder to write to");
+    }
     settle_batch(options, global_batch, local_batch.has_value(), ranks);
     return options;
 }

@@ -83,6 +83,9 @@ struct Options {
     std::string log_losses;
     std::string dump_gradients;
     std::string weights;
+    std::string checkpoint;             ///< folder, empty: none are written
+    std::int64_t checkpoint_every = 0;  ///< updates, besides the end of every epoch
+    std::string resume;                 ///< folder
     std::string save_weights;
     Reduction reduction = Reduction::mean;
 };

@@ -5,17 +5,23 @@
 #include <array>
 
 #include "core/error.h"
+#include "models/image_workloads.h"
 #include "models/language_workload.h"
-#include "models/resnet_workload.h"
+#include "models/nowcasting.h"
 
 namespace joulemark::train {
+namespace {
+
+constexpr const char* images = "ImageNet: a folder of JPEG images, tar shards, or synthetic";
+
+}  // namespace
 
 std::span<const Model> models() {
-    static const std::array<Model, 3> all = {{
+    static const std::array<Model, 6> all = {{
         {.name = "resnet50",
          .source = "He et al. 2016, as torchvision.models.resnet50",
          .parameters = 25'557'032,
-         .data = "ImageNet: a folder of JPEG images, or synthetic",
+         .data = images,
          .defaults = {.epochs = 100,
                       .local_batch = 256,
                       .image_size = 224,
@@ -28,6 +34,51 @@ std::span<const Model> models() {
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
          .make = make_resnet50},
+        {.name = "vgg16",
+         .source = "Simonyan, Zisserman 2015, as torchvision.models.vgg16",
+         .parameters = 138'357'544,
+         .data = images,
+         .defaults = {.epochs = 90,
+                      .local_batch = 128,
+                      .image_size = 224,
+                      .classes = 1000,
+                      .samples = 1'281'167,
+                      .lr = 0.01,
+                      .lr_scaling = LrScaling::linear,
+                      .lr_schedule = LrCurve::plateau,
+                      .warmup_share = 0.05,
+                      .momentum = 0.9,
+                      .weight_decay = 1e-4},
+         .make = make_vgg16},
+        {.name = "inception_v3",
+         .source = "Szegedy et al. 2016, as torchvision.models.inception_v3, with auxiliary head",
+         .parameters = 27'161'264,
+         .data = images,
+         .defaults = {.epochs = 100,
+                      .local_batch = 128,
+                      .image_size = 299,
+                      .classes = 1000,
+                      .samples = 1'281'167,
+                      .lr = 0.1,
+                      .lr_scaling = LrScaling::linear,
+                      .lr_schedule = LrCurve::plateau,
+                      .warmup_share = 0.05,
+                      .momentum = 0.9,
+                      .weight_decay = 1e-4},
+         .make = make_inception_v3},
+        {.name = "unet",
+         .source = "Ronneberger et al. 2015, as tests/reference/unet.py",
+         .parameters = 7'766'284,
+         .data = "SEVIR: HDF5 image sequences, or synthetic",
+         .defaults = {.epochs = 100,
+                      .local_batch = 16,
+                      .image_size = 384,
+                      .samples = 35'718,
+                      .optimizer = OptimizerKind::adam,
+                      .lr = 1e-3,
+                      .lr_batch = 16,
+                      .lr_schedule = LrCurve::plateau},
+         .make = make_unet},
         {.name = "bert-base",
          .source = "Devlin et al. 2019, as transformers' BertForMaskedLM",
          .parameters = 109'514'298,

@@ -103,7 +103,8 @@ class Reader {
         }
         const auto type = std::ranges::find(types, type_text, &Type::name);
         if (type == types.end()) {
-            throw bad_input("{}: tensor {} is of type {}, which is not supported here", path_, name, type_text);
+            throw bad_input("{}: tensor {} is of type {}, which is not supported here", path_, name,
+                            type_text);
         }
         const auto [begin, end] = offsets;
         if (begin > end || end > size_ - data_) {
@@ -117,7 +118,8 @@ class Reader {
             }
         }
         if (expected != end - begin) {
-            throw bad_input("{}: tensor {} has {} bytes, which is not what its shape takes", path_, name, end - begin);
+            throw bad_input("{}: tensor {} has {} bytes, which is not what its shape takes", path_, name,
+                            end - begin);
         }
         torch::Tensor result = torch::empty(shape, type->type);
         read_at(data_ + begin, result.mutable_data_ptr(), end - begin);
@@ -132,7 +134,8 @@ class Reader {
                 continue;
             }
             if (got <= 0) {
-                throw bad_input("cannot read {}: {}", path_, got < 0 ? std::strerror(errno) : "it became shorter");
+                throw bad_input("cannot read {}: {}", path_,
+                                got < 0 ? std::strerror(errno) : "it became shorter");
             }
             at += got;
             offset += static_cast<std::uint64_t>(got);
@@ -176,7 +179,8 @@ NamedTensors state_of(const torch::nn::Module& module) {
     return state;
 }
 
-void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata) {
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const Metadata& metadata) {
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
     if (!metadata.empty()) {
         header[metadata_key] = metadata;

@@ -20,18 +20,20 @@ NamedTensors state_of(const torch::nn::Module& module);
 /// Writes the safetensors format: 8 bytes of header length (little endian), a JSON header with `metadata`
 /// under `__metadata__`, the tensors' bytes; to a temporary name, then renamed. Throws environment_error
 /// naming the path when it cannot be written.
-void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata = {});
+void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                       const Metadata& metadata = {});
 
 struct SafeTensors {
     std::map<std::string, torch::Tensor> tensors;  ///< on the CPU
     Metadata metadata;
 };
 
-/// Throws bad_input naming the file: not there, not of this format, cut, or with a type that is not known here.
+/// Throws bad_input naming the file: not there, not of this format, cut, or with a type that is not known
+/// here.
 SafeTensors read_safetensors(const std::filesystem::path& path);
 
-/// Copies `given` into `wanted`, converting types. Throws bad_input that begins with `source` and names the tensors
-/// that are missing, left over, or of another shape (the first few of each) and changes nothing then.
+/// Copies `given` into `wanted`, converting types. Throws bad_input that begins with `source` and names the
+/// tensors that are missing, left over, or of another shape (the first few of each) and changes nothing then.
 void copy_state(const NamedTensors& wanted, const std::map<std::string, torch::Tensor>& given,
                 const std::string& source);
 

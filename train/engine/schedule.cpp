@@ -33,7 +33,9 @@ double LrSchedule::lr(std::int64_t step) const {
     }
     const std::int64_t length = settings_.steps - settings_.warmup_steps;
     const double done =
-        length <= 0 ? 0 : std::min(1.0, static_cast<double>(step - settings_.warmup_steps) / static_cast<double>(length));
+        length <= 0
+            ? 0
+            : std::min(1.0, static_cast<double>(step - settings_.warmup_steps) / static_cast<double>(length));
     return state_.rate *
            (settings_.curve == LrCurve::linear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2);
 }

@@ -13,7 +13,8 @@ enum class LrScaling { linear, square_root, none };
 /// `reference` is the global batch at which `lr` was chosen.
 double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch, std::int64_t reference);
 
-/// The studies warm up for 5 of 100 epochs; a run of other length warms up for a share of itself, at most 5 epochs.
+/// The studies warm up for 5 of 100 epochs; a run of other length warms up for a share of itself, at most 5
+/// epochs.
 double default_warmup_epochs(double share, std::int64_t epochs);
 
 /// What follows the warm-up: the peak; the peak halved whenever the watched value has not improved for more

@@ -8,11 +8,13 @@
 #include <mutex>
 #include <utility>
 
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include "core/csv.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/units.h"
 #include "data/random.h"
 #include "engine/device.h"
@@ -55,12 +57,10 @@ void check_folder_of(const std::string& path) {
 
 /// What an outcome's means are over.
 torch::Tensor count_of(const Outcome& outcome, const Batch& batch) {
-    return outcome.quality_count.defined() ? outcome.quality_count
-                                           : torch::full({}, batch.samples, outcome.loss.options());
-}
-
-double samples_per_s(std::int64_t samples, std::int64_t begin_ns, std::int64_t end_ns) {
-    return static_cast<double>(samples) / seconds(end_ns - begin_ns);
+    return outcome.quality_count.defined()
+               ? outcome.quality_count
+               : torch::full({}, static_cast<double>(batch.samples),
+                             torch::TensorOptions(torch::kFloat64).device(outcome.loss.device()));
 }
 
 }  // namespace
@@ -82,6 +82,7 @@ Training::Training(const Model& model, const Options& options, World& world)
     world.together([&] { world_.connect(device_); });
     world.together([&] { open_data(model); });
     world.together([&] { place_model(); });
+    world.together([&] { resume(); });
 }
 
 void Training::open_data(const Model& model) {
@@ -112,6 +113,10 @@ void Training::open_data(const Model& model) {
     if (world_.rank() == 0) {
         losses_file_ = open_output(options_.log_losses);
         check_folder_of(options_.save_weights);
+        if (!options_.checkpoint.empty()) {
+            files::make_directories(options_.checkpoint);
+            check_folder_of(options_.checkpoint + "/.");
+        }
     }
 }
 
@@ -135,9 +140,13 @@ void Training::place_model() {
     }
     schedule_.emplace(LrSchedule::Settings{
         .curve = options_.lr_schedule,
-        .peak = scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(), options_.defaults.lr_batch),
+        .peak =
+            scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(), options_.defaults.lr_batch),
         .warmup_steps = std::llround(options_.lr_warmup_epochs * static_cast<double>(steps_per_epoch_)),
         .steps = steps_per_epoch_ * options_.epochs});
+    const auto wide = torch::TensorOptions(torch::kFloat64).device(device_);
+    const auto further = static_cast<std::int64_t>(workload_->further_names().size());
+    sums_ = {torch::zeros({steps_per_epoch_}, wide), torch::zeros({2 + further}, wide)};
 }
 
 /// Rank 0's weights on every rank, and the reducer that averages gradients.
@@ -178,7 +187,7 @@ std::optional<BatchPlan> Training::plan_next_batch() {
     const std::int64_t passes_per_epoch = steps_per_epoch_ * options_.accumulate;
     const std::int64_t epoch = planned_ / passes_per_epoch;
     const std::int64_t pass = planned_ % passes_per_epoch;
-    if (pass == 0) {
+    if (pass == 0 || order_.empty()) {
         order_ =
             permutation(workload_->training_data().size(), options_.seed, static_cast<std::uint64_t>(epoch));
     }
@@ -199,11 +208,15 @@ void Training::run() {
     announce();
     Feed feed(*loader_, device_);
     mllog_.begin("run_start");
-    for (std::int64_t epoch = 0; step_ < steps_; ++epoch) {
+    while (step_ < steps_) {
+        const std::int64_t epoch = step_ / steps_per_epoch_;
         const Totals trained = train_epoch(feed, epoch);
         const std::optional<Totals> evaluated = evaluate(epoch);
-        schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
+        if (!inside_epoch()) {  // --steps may end the run there
+            schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
+        }
         report(epoch, trained, evaluated);
+        save_checkpoint();
     }
     if (!options_.save_weights.empty() && world_.rank() == 0) {
         write_safetensors(options_.save_weights, state_of(workload_->module()));
@@ -211,41 +224,47 @@ void Training::run() {
     mllog_.end("run_stop", {{"status", "success"}});
 }
 
-/// One epoch: begins and ends where the device has nothing left to do.
+/// One epoch, or what a checkpoint has left of it: begins and ends where the device has nothing left to do.
 Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     workload_->module().train();
-    const std::int64_t updates = std::min(steps_per_epoch_, steps_ - step_);
-    const auto further = static_cast<std::int64_t>(workload_->further_names().size());
-    const auto wide = torch::TensorOptions(torch::kFloat64).device(device_);
-    const Sums sums = {torch::zeros({updates}, wide), torch::zeros({2 + further}, wide)};
+    const std::int64_t end = std::min(steps_per_epoch_, steps_ - epoch * steps_per_epoch_);
     Totals totals;
-    totals.updates = updates;
-    totals.local_samples = updates * options_.local_batch * options_.accumulate;
+    totals.updates = end - step_ % steps_per_epoch_;
+    totals.local_samples = totals.updates * options_.local_batch * options_.accumulate;
     totals.samples = totals.local_samples * world_.size();
+    if (!inside_epoch()) {
+        sums_.losses.zero_();
+        sums_.quality.zero_();
+    }
 
     synchronise(device_);
     totals.begin_ns = Marks::now_ns();
     marks_.begin("epoch", epoch, totals.begin_ns);
     mllog_.begin("epoch_start", {{"epoch_num", epoch}});
-    for (std::int64_t i = 0; i < updates; ++i) {
-        update(feed, sums, totals);
+    for (std::int64_t i = 0; i < totals.updates; ++i) {
+        update(feed, totals);
         if (options_.log_every > 0 && step_ % options_.log_every == 0) {
-            tell(fmt::format("update {} loss {}", step_, sums.losses[i].item<float>()));
+            tell(fmt::format("update {} loss {}", step_,
+                             sums_.losses[(step_ - 1) % steps_per_epoch_].item<float>()));
+        }
+        if (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0 &&
+            i + 1 < totals.updates) {
+            save_checkpoint();
         }
     }
     synchronise(device_);
     totals.end_ns = Marks::now_ns();
 
     // Losses of all ranks and the quality in one collective and one read.
-    const torch::Tensor all = torch::cat({sums.losses, sums.quality});
+    const torch::Tensor all = torch::cat({sums_.losses, sums_.quality});
     world_.all_reduce_sum(all);
     const torch::Tensor on_host = all.to(torch::kCPU);
-    const torch::Tensor mean_losses = on_host.slice(0, 0, updates) / world_.size();
+    const torch::Tensor mean_losses = on_host.slice(0, 0, end) / world_.size();
     totals.loss = mean_losses.mean().item<double>();
-    take_quality(on_host.slice(0, updates), totals);
+    take_quality(on_host.slice(0, steps_per_epoch_), totals);
     marks_.end("epoch", epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
     mllog_.end("epoch_stop", mllog_counts(totals, epoch));
-    for (std::int64_t i = 0; losses_file_.is_open() && i < updates; ++i) {
+    for (std::int64_t i = 0; losses_file_.is_open() && i < end; ++i) {
         losses_file_ << csv::text(mean_losses[i].item<double>()) << '\n';
     }
     losses_file_.flush();
@@ -272,9 +291,9 @@ void Training::seed_generator() const {
 
 /// Forward and backward, as often as is accumulated, the last time with the gradients' all-reduce; then the
 /// optimiser's step.
-void Training::update(Feed& feed, const Sums& sums, Totals& totals) {
+void Training::update(Feed& feed, Totals& totals) {
     seed_generator();
-    const torch::Tensor loss_of_update = sums.losses[step_ % steps_per_epoch_];
+    const torch::Tensor loss_of_update = sums_.losses[step_ % steps_per_epoch_];
     for (std::int64_t pass = 1; pass <= options_.accumulate; ++pass) {
         const std::optional<Batch> batch = feed.next();
         TORCH_CHECK(batch, "the loader ended before the epoch");
@@ -286,15 +305,14 @@ void Training::update(Feed& feed, const Sums& sums, Totals& totals) {
         if (reducer_ && pass == options_.accumulate) {
             reducer_->prepare_for_backward({});
         }
-        const torch::Tensor loss = options_.accumulate == 1
-                                       ? outcome.loss
-                                       : outcome.loss / static_cast<double>(options_.accumulate);
+        const torch::Tensor loss =
+            options_.accumulate == 1 ? outcome.loss : outcome.loss / static_cast<double>(options_.accumulate);
         (scaler_ ? scaler_->scaled(loss) : loss).backward();
         loss_of_update.add_(loss.detach());
-        sums.quality[0].add_(outcome.quality_sum);
-        sums.quality[1].add_(count_of(outcome, *batch));
+        sums_.quality[0].add_(outcome.quality_sum);
+        sums_.quality[1].add_(count_of(outcome, *batch));
         if (outcome.further_sums.defined()) {
-            sums.quality.slice(0, 2).add_(outcome.further_sums);
+            sums_.quality.slice(0, 2).add_(outcome.further_sums);
         }
         totals.local_tokens += batch->tokens;
     }
@@ -372,8 +390,108 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
     mllog_.end("eval_stop", mllog_counts(totals, epoch));
     if (workload_->quality_name() == "top1_error") {
         mllog_.event("eval_accuracy", 1 - totals.quality, {{"epoch_num", epoch}});
+    } else if (workload_->higher_is_better()) {
+        mllog_.event("eval_accuracy", totals.quality, {{"epoch_num", epoch}});
     }
     return totals;
+}
+
+Identity Training::identity() const {
+    const OptimizerSettings& optimizer = options_.optimizer;
+    std::vector<std::string> settings = options_.settings;
+    std::ranges::sort(settings);
+    Identity identity = {
+        {"MODEL", model_name_},
+        {"--set", fmt::format("{}", fmt::join(settings, " "))},
+        {"--image-size", std::to_string(options_.image_size)},
+        {"--seed", std::to_string(options_.seed)},
+        {"--global-batch", std::to_string(shard_.global_batch())},
+        {"--precision", name_of(options_.precision)},
+        {"--sync-bn", options_.sync_batch_norm ? "true" : "false"},
+        {"--optimizer", name_of(optimizer.kind)},
+        {"--lr", fmt::format("{}", scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(),
+                                             options_.defaults.lr_batch))},
+        {"--lr-schedule", name_of(options_.lr_schedule)},
+        {"--lr-warmup-epochs", fmt::format("{}", options_.lr_warmup_epochs)},
+        {"--weight-decay", fmt::format("{}", optimizer.weight_decay)},
+        {"--clip-norm", optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : "none"},
+        {"--dataset's samples", std::to_string(workload_->training_data().size())},
+        {"samples an epoch", std::to_string(samples_per_epoch_)}};
+    if (optimizer.kind == OptimizerKind::sgd) {
+        identity["--momentum"] = fmt::format("{}", optimizer.momentum);
+    } else {
+        identity["--beta1, --beta2, --eps"] =
+            fmt::format("{}, {}, {}", optimizer.beta1, optimizer.beta2, optimizer.eps);
+    }
+    if (options_.lr_schedule == LrCurve::cosine || options_.lr_schedule == LrCurve::linear) {
+        identity["--epochs"] = std::to_string(options_.epochs);
+    }
+    return identity;
+}
+
+/// All tensors that the next update depends on, except those of an epoch in progress.
+NamedTensors Training::state() const {
+    NamedTensors state;
+    for (const auto& [name, tensor] : state_of(workload_->module())) {
+        state.emplace_back("model." + name, tensor);
+    }
+    const auto parameters = workload_->module().named_parameters();
+    for (const auto& [slot, tensors] : optimizer_->state()) {
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            const std::string owner =
+                tensors.size() == parameters.size() ? parameters[i].key() : std::string("all");
+            state.emplace_back("optimizer." + slot + "." + owner, tensors[i]);
+        }
+    }
+    if (scaler_) {
+        for (const auto& [name, tensor] : scaler_->state()) {
+            state.emplace_back("loss_scale." + name, tensor);
+        }
+    }
+    return state;
+}
+
+/// All ranks take part; rank 0 writes. Inside an epoch its sums so far are kept too.
+void Training::save_checkpoint() {
+    if (options_.checkpoint.empty()) {
+        return;
+    }
+    NamedTensors tensors = state();
+    if (inside_epoch()) {
+        const Sums all = {sums_.losses.clone(), sums_.quality.clone()};
+        world_.all_reduce_sum(all.losses);
+        world_.all_reduce_sum(all.quality);
+        tensors.emplace_back("epoch.losses", all.losses);
+        tensors.emplace_back("epoch.quality", all.quality);
+    }
+    if (world_.rank() == 0) {
+        write_checkpoint(options_.checkpoint, {step_, evaluations_, schedule_->state()}, identity(), tensors);
+        marks_.note({{"checkpoint", options_.checkpoint}, {"updates", step_}});
+    }
+}
+
+void Training::resume() {
+    if (options_.resume.empty()) {
+        return;
+    }
+    Checkpoint checkpoint = read_checkpoint(options_.resume);
+    step_ = checkpoint.position.step;
+    NamedTensors tensors = state();
+    if (checkpoint.tensors.contains("epoch.losses")) {
+        tensors.emplace_back("epoch.losses", sums_.losses);
+        tensors.emplace_back("epoch.quality", sums_.quality);
+    }
+    copy_state(tensors, checkpoint.tensors, "the checkpoint " + checkpoint.path);
+    check_identity(checkpoint, identity());
+    if (world_.rank() != 0) {  // rank 0 has the sums of all
+        sums_.losses.zero_();
+        sums_.quality.zero_();
+    }
+    evaluations_ = checkpoint.position.evaluations;
+    schedule_->restore(checkpoint.position.schedule);
+    planned_ = step_ * options_.accumulate;
+    marks_.note({{"resumed", checkpoint.path}, {"updates", step_}});
+    tell(fmt::format("goes on after update {} of {}", step_, steps_));
 }
 
 void Training::dump_gradients() const {
@@ -385,122 +503,6 @@ void Training::dump_gradients() const {
         gradients.emplace_back(entry.key(), entry.value().grad());
     }
     write_safetensors(options_.dump_gradients, gradients);
-}
-
-void Training::announce() const {
-    const auto device = device_.is_cpu() ? "cpu" : "cuda";
-    nlohmann::json config = {{"workload", model_name_},
-                             {"dataset", options_.dataset},
-                             {"dataset_samples", workload_->training_data().size()},
-                             {"local_batch", options_.local_batch},
-                             {"global_batch", shard_.global_batch()},
-                             {"ranks", world_.size()},
-                             {"device", device},
-                             {"precision", name_of(options_.precision)},
-                             {"channels_last", options_.channels_last},
-                             {"sync_bn", options_.sync_batch_norm},
-                             {"epochs", options_.epochs},
-                             {"updates_per_epoch", steps_per_epoch_},
-                             {"accumulate", options_.accumulate},
-                             {"optimizer", name_of(options_.optimizer.kind)},
-                             {"lr", schedule_->state().rate},
-                             {"lr_schedule", name_of(options_.lr_schedule)},
-                             {"lr_warmup_epochs", options_.lr_warmup_epochs},
-                             {"settings", options_.settings},
-                             {"parameters", parameters_},
-                             {"seed", options_.seed},
-                             {"threads", threads_},
-                             {"loader_threads", loader_threads_},
-                             {"libtorch", TORCH_VERSION}};
-    if (!device_.is_cpu()) {
-        config["gpus"] = world_.size();
-    }
-    if (options_.image_size > 0) {
-        config["image_size"] = options_.image_size;
-    }
-    if (const auto flops = workload_->flops_per_sample()) {
-        config["flops_per_sample"] = *flops;
-    }
-    marks_.config(config);
-    mllog_.event("global_batch_size", shard_.global_batch());
-    mllog_.event("train_samples", samples_per_epoch_);
-    mllog_.event("seed", options_.seed);
-    mllog_.event("gradient_accumulation_steps", options_.accumulate);
-    mllog_.event("opt_name", name_of(options_.optimizer.kind));
-    mllog_.event("opt_base_learning_rate", schedule_->state().rate);
-    const std::string passes = options_.accumulate == 1 ? "" : fmt::format(" x {}", options_.accumulate);
-    tell(fmt::format("{} ({} parameters), {} samples an epoch, {} rank{} x {}{} = {} a batch, {} on {}",
-                     model_name_, parameters_, steps_per_epoch_ * shard_.global_batch(), world_.size(),
-                     world_.size() == 1 ? "" : "s", options_.local_batch, passes, shard_.global_batch(),
-                     name_of(options_.precision), device));
-}
-
-RegionCounts Training::region_counts(const Totals& totals, const std::string& quality_name) const {
-    RegionCounts counts;
-    counts.samples = totals.local_samples;
-    counts.updates = totals.updates;
-    counts.tokens = totals.local_tokens;
-    if (std::isfinite(totals.loss)) {
-        counts.loss = totals.loss;
-    }
-    if (std::isfinite(totals.quality)) {
-        counts.quality = Quality{quality_name, totals.quality, direction()};
-    }
-    return counts;
-}
-
-/// What MLPerf's lines say of an epoch or an evaluation; counts are those of all ranks where they are known.
-nlohmann::json Training::mllog_counts(const Totals& totals, std::int64_t epoch) const {
-    nlohmann::json counts = {{"epoch_num", epoch},
-                             {"samples", totals.samples},
-                             {"loss", totals.loss},
-                             {"lr", schedule_->lr(step_)},
-                             {"quality",
-                              {{"name", workload_->quality_name()},
-                               {"value", totals.quality},
-                               {"direction", direction()}}}};
-    if (totals.updates > 0) {
-        counts["updates"] = totals.updates;
-    }
-    if (totals.local_tokens > 0) {
-        counts["tokens_of_rank_0"] = totals.local_tokens;
-    }
-    return counts;
-}
-
-void Training::report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated) {
-    std::string line = fmt::format("epoch {}/{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
-                                   epoch + 1, options_.epochs, seconds(trained.end_ns - trained.begin_ns),
-                                   samples_per_s(trained.samples, trained.begin_ns, trained.end_ns),
-                                   csv::text(trained.loss), workload_->quality_name(), trained.quality);
-    if (evaluated) {
-        line += fmt::format("  val loss {}  {} {:.4f}", csv::text(evaluated->loss), workload_->quality_name(),
-                            evaluated->quality);
-    }
-    nlohmann::json note = {{"epoch", epoch}, {"lr", schedule_->lr(step_)}};
-    for (std::size_t i = 0; evaluated && i < evaluated->further.size(); ++i) {
-        const std::string name = workload_->further_names()[i];
-        note[name] = evaluated->further[i];
-        line += fmt::format("  {} {:.4f}", name, evaluated->further[i]);
-    }
-    tell(line);
-    if (const std::int64_t skipped = loader_->skipped(); skipped > 0) {
-        note["skipped_samples"] = skipped;
-        tell(fmt::format("{} damaged samples skipped so far and replaced by the next good ones", skipped));
-    }
-    if (scaler_) {
-        note["skipped_updates"] = scaler_->skipped().item<double>();
-    }
-    marks_.note(note);
-    if (!std::isfinite(trained.loss)) {
-        tell("the loss is no longer a finite number: the training has diverged; lower --lr");
-    }
-}
-
-void Training::tell(const std::string& line) const {
-    if (world_.rank() == 0 && !options_.quiet) {
-        fmt::print(stderr, "{}\n", line);
-    }
 }
 
 }  // namespace joulemark::train

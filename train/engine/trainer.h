@@ -10,6 +10,7 @@
 
 #include "data/loader.h"
 #include "data/sharding.h"
+#include "engine/checkpoint.h"
 #include "engine/device.h"
 #include "engine/marks.h"
 #include "engine/mllog.h"
@@ -46,9 +47,9 @@ class Training {
         std::int64_t end_ns = 0;
     };
 
-    /// Of an epoch in progress, this rank's, fp64 on the device.
+    /// Of the epoch in progress, this rank's, fp64 on the device.
     struct Sums {
-        torch::Tensor losses;   ///< [updates of the epoch]
+        torch::Tensor losses;   ///< [updates of an epoch]
         torch::Tensor quality;  ///< sum, count, sums of the further metrics
     };
 
@@ -60,11 +61,17 @@ class Training {
     Loader::Settings loader_settings(BadSamples bad_samples) const;
 
     Totals train_epoch(Feed& feed, std::int64_t epoch);
-    void update(Feed& feed, const Sums& sums, Totals& totals);
+    void update(Feed& feed, Totals& totals);
     void seed_generator() const;
     void take_quality(const torch::Tensor& sums, Totals& totals) const;
     std::optional<Totals> evaluate(std::int64_t epoch);
     void dump_gradients() const;
+
+    bool inside_epoch() const { return step_ % steps_per_epoch_ != 0; }
+    Identity identity() const;
+    NamedTensors state() const;
+    void save_checkpoint();
+    void resume();
 
     void announce() const;
     void report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated);
@@ -89,6 +96,7 @@ class Training {
     std::optional<LossScaler> scaler_;
     std::shared_ptr<c10d::Reducer> reducer_;  ///< null for one rank
     std::optional<LrSchedule> schedule_;
+    Sums sums_;
 
     Shard shard_;
     std::int64_t samples_per_epoch_ = 0;  ///< of all ranks, before the last partial batch is left out

@@ -19,8 +19,9 @@ void load_weights(Workload& workload, const std::filesystem::path& path) {
         buffers.insert(entry.key());
     }
     NamedTensors wanted = state_of(workload.module());
-    std::erase_if(wanted,
-                  [&](const auto& entry) { return buffers.contains(entry.first) && !given.contains(entry.first); });
+    std::erase_if(wanted, [&](const auto& entry) {
+        return buffers.contains(entry.first) && !given.contains(entry.first);
+    });
     copy_state(wanted, given, path.string());
 }
 

@@ -12,12 +12,14 @@
 
 namespace joulemark::train {
 
-/// What a model made of a batch. All scalars stay on the device, so that reading them is the caller's decision.
+/// What a model made of a batch. All scalars stay on the device, so that reading them is the caller's
+/// decision.
 struct Outcome {
-    torch::Tensor loss;                ///< mean over what is counted, differentiable
-    torch::Tensor quality_sum;         ///< sum over what is counted; divided by its number it is the quality
-    torch::Tensor quality_count = {};  ///< what is counted (BERT: masked tokens); undefined: the batch's samples
-    torch::Tensor further_sums = {};   ///< [n], sums of the further metrics; undefined where there are none
+    torch::Tensor loss;         ///< mean over what is counted, differentiable
+    torch::Tensor quality_sum;  ///< sum over what is counted; divided by its number it is the quality
+    torch::Tensor quality_count =
+        {};  ///< what is counted (BERT: masked tokens); undefined: the batch's samples
+    torch::Tensor further_sums = {};  ///< [n], sums of the further metrics; undefined where there are none
 };
 
 /// A model with its data and its objective: all that the training loop has to know about it.

@@ -12,7 +12,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-constexpr double epsilon = 1e-5;
 constexpr double momentum = 0.1;
 
 void all_reduce_sum(const Group& group, const Tensor& tensor) {
@@ -37,7 +36,7 @@ Tensor channel_sum(const Tensor& x) {
 struct SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
     /// Also returns the mean, the biased variance, and n, for the running statistics.
     static variable_list forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                                 const Tensor& bias, const Group& group) {
+                                 const Tensor& bias, const Group& group, double epsilon) {
         // Each rank's variance is computed about its own mean, and the sums are joined in fp64: the
         // difference of two large sums would cost fp32 the digits that the comparison with one rank needs.
         const Tensor wide = x.to(torch::kFloat32);
@@ -79,13 +78,14 @@ struct SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
         const Tensor means = (sums / n).to(torch::kFloat32);
         const Tensor dx = (dy - per_channel(means[0]) - normalised * per_channel(means[1])) *
                           per_channel(weight * inverse_sd);
-        return {dx.to(x.scalar_type()), dw, db, Tensor()};
+        return {dx.to(x.scalar_type()), dw, db, Tensor(), Tensor()};
     }
 };
 
 }  // namespace
 
-BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, Group group) : group_(std::move(group)) {
+BatchNorm2dImpl::BatchNorm2dImpl(std::int64_t channels, Group group, double epsilon)
+    : group_(std::move(group)), epsilon_(epsilon) {
     weight = register_parameter("weight", torch::ones({channels}));
     bias = register_parameter("bias", torch::zeros({channels}));
     running_mean = register_buffer("running_mean", torch::zeros({channels}));
@@ -98,10 +98,11 @@ Tensor BatchNorm2dImpl::forward(const Tensor& x) {
         num_batches_tracked.add_(1);
     }
     if (!is_training() || !group_) {
-        return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum, epsilon,
+        return torch::batch_norm(x, weight, bias, running_mean, running_var, is_training(), momentum,
+                                 epsilon_,
                                  /*cudnn=*/true);
     }
-    const auto outputs = SyncBatchNorm::apply(x, weight, bias, group_);
+    const auto outputs = SyncBatchNorm::apply(x, weight, bias, group_, epsilon_);
     const torch::NoGradGuard no_grad;
     const Tensor& n = outputs[3];
     running_mean.lerp_(outputs[1], momentum);

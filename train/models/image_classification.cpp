@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/image_files.h"
 
 namespace joulemark::train {
 namespace {
@@ -28,19 +29,20 @@ ImageData synthetic_images(const Options& options) {
 
 ImageData folder_images(const Options& options) {
     const ImageFolders folders = find_image_folders(options.dataset);
-    ImageFiles training(folders.train);
+    auto training = open_images_at(folders.train);
     ImageData data;
-    const auto found = static_cast<std::int64_t>(training.classes().size());
+    const auto found = static_cast<std::int64_t>(training->classes().size());
     data.classes = options.classes.value_or(found);
     if (data.classes < found) {
         throw bad_input("--classes {} is fewer than the {} class folders of {}", data.classes, found,
                         folders.train.string());
     }
     if (!folders.validation.empty()) {
-        data.validation = std::make_unique<FolderImages>(ImageFiles(folders.validation, training.classes()),
-                                                         options.image_size, options.seed, Split::validation);
+        data.validation =
+            std::make_unique<StoredImages>(open_images_at(folders.validation, training->classes()),
+                                           options.image_size, options.seed, Split::validation);
     }
-    data.training = std::make_unique<FolderImages>(std::move(training), options.image_size, options.seed,
+    data.training = std::make_unique<StoredImages>(std::move(training), options.image_size, options.seed,
                                                    Split::training);
     return data;
 }
@@ -59,10 +61,16 @@ Outcome ImageClassification::forward(const Batch& batch) {
         format_ = module_->parameters().front().suggest_memory_format();
     }
     torch::Tensor images = batch.inputs.front().to(torch::kFloat32).sub_(mean_).mul_(inverse_sd_);
-    images = images.contiguous(format_);            // they come as NHWC
-    const torch::Tensor logits = network_(images);  // [B, classes]
-    const torch::Tensor loss = torch::cross_entropy_loss(logits.to(torch::kFloat32), batch.target);
-    return {.loss = loss, .quality_sum = logits.detach().argmax(1).ne(batch.target).sum()};
+    images = images.contiguous(format_);  // they come as NHWC
+    const Logits logits = network_(images, module_->is_training());
+    const auto loss_of = [&](const torch::Tensor& scores) {
+        return torch::cross_entropy_loss(scores.to(torch::kFloat32), batch.target);
+    };
+    torch::Tensor loss = loss_of(logits.main);
+    if (logits.auxiliary.defined()) {
+        loss = loss + auxiliary_weight * loss_of(logits.auxiliary);
+    }
+    return {.loss = loss, .quality_sum = logits.main.detach().argmax(1).ne(batch.target).sum()};
 }
 
 }  // namespace joulemark::train

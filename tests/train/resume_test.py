@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that is cut and goes on ends as one that was not, bit by bit; and what a checkpoint or weights refuse."""
+
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--quiet"]
+COMMON = ["--device", "cpu", "--threads", "1", "--classes", "3", "--samples", "48", "--eval-samples", "6"]
+RESNET = ["resnet50", *COMMON, "--image-size", "32", "--set", "width=4", "--set", "blocks=1,1,1,1"]
+# Dropout, Adam, clipping, accumulation, a curve that depends on the run's length.
+VGG = ["vgg16", *COMMON, "--image-size", "32", "--set", "width=2", "--set", "hidden=8", "--optimizer", "adamw"]
+VGG += ["--lr", "1e-3", "--accumulate", "2", "--clip-norm", "1", "--lr-schedule", "cosine"]
+
+
+def run(*words, ranks=1):
+    launcher = [*MPIRUN, "-n", str(ranks)] if ranks > 1 else []
+    return subprocess.run([*launcher, PROGRAM, *words], capture_output=True, text=True, timeout=120)
+
+
+def tensor(path, name):
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    begin, end = json.loads(content[8 : 8 + length])[name]["data_offsets"]
+    return content[8 + length + begin : 8 + length + end]
+
+
+class Resume(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+
+    def train(self, *words, ranks=1):
+        result = run(*words, ranks=ranks)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def outputs(self, name):
+        return ["--save-weights", str(self.scratch / f"{name}.weights"), "--log-losses", str(self.scratch / f"{name}.losses")]
+
+    def assert_continues(self, model, cut_after, resumed_from, *, ranks=1):
+        """`cut_after` updates, then the rest, against all at once; `resumed_from`: the first update whose loss is told."""
+        checkpoint = ["--checkpoint", str(self.scratch / "checkpoint")]
+        self.train(*model, *self.outputs("whole"), ranks=ranks)
+        self.train(*model, *self.outputs("first"), *checkpoint, "--steps", str(cut_after), ranks=ranks)
+        result = self.train(*model, *self.outputs("second"), "--resume", checkpoint[1], ranks=ranks)
+        self.assertIn(f"goes on after update {cut_after} ", result.stderr)
+        whole, second = ((self.scratch / f"{name}.losses").read_text().splitlines() for name in ("whole", "second"))
+        self.assertEqual(second, whole[resumed_from:])
+        whole, first, second = ((self.scratch / f"{name}.weights").read_bytes() for name in ("whole", "first", "second"))
+        self.assertEqual(second, whole)
+        self.assertNotEqual(first, whole)
+
+    def test_goes_on_bit_by_bit_at_the_end_of_an_epoch(self):
+        self.assert_continues([*RESNET, "--local-batch", "8", "--epochs", "4"], cut_after=12, resumed_from=12)
+
+    def test_goes_on_bit_by_bit_inside_an_epoch_with_dropout_and_adam(self):
+        self.assert_continues([*VGG, "--local-batch", "4", "--epochs", "3"], cut_after=8, resumed_from=6)
+
+    def test_two_ranks_go_on_bit_by_bit(self):
+        self.assert_continues([*RESNET, "--local-batch", "4", "--epochs", "3"], cut_after=8, resumed_from=6, ranks=2)
+
+    def test_a_killed_run_goes_on(self):
+        model = [*RESNET, "--local-batch", "8", "--epochs", "400"]
+        checkpoint = self.scratch / "checkpoint"
+        process = subprocess.Popen([PROGRAM, *model, "--checkpoint", str(checkpoint), "--checkpoint-every", "1", "-q"])
+        deadline = time.monotonic() + 60
+        while not (checkpoint / "checkpoint.safetensors").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        self.assertEqual(process.wait(), -signal.SIGKILL)
+        result = self.train(*model, "--resume", str(checkpoint), "--steps", "30")
+        self.assertRegex(result.stderr, r"goes on after update \d+ of 30")
+
+    def test_refuses_what_does_not_fit(self):
+        folder = self.scratch / "checkpoint"
+        model = [*RESNET, "--local-batch", "8", "--epochs", "1"]
+        self.train(*model, "--checkpoint", str(folder), *self.outputs("a"))
+        file = folder / "checkpoint.safetensors"
+        self.assertEqual(os.listdir(folder), [file.name])
+
+        def refused(*words):
+            result = run(*words)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+            return result.stderr
+
+        resume = ["--resume", str(folder)]
+        other = refused(*VGG, "--local-batch", "4", "--epochs", "1", *resume)
+        self.assertIn("missing: model.features.0.weight, ", other)
+        self.assertIn("not part of this model: model.bn1.bias", other)
+        wider = ["width=8" if word == "width=4" else word for word in model]
+        self.assertIn("model.conv1.weight is [4, 3, 7, 7] instead of [8, 3, 7, 7]", refused(*wider, *resume))
+        differs = refused(*model, *resume, "--seed", "7", "--lr", "0.5")
+        self.assertIn("--seed 42 instead of 7", differs)
+        self.assertIn("--lr ", differs)
+        self.assertIn("there is no checkpoint in", refused(*model, "--resume", str(self.scratch)))
+        self.assertIn("either --resume or --weights", refused(*model, *resume, "--weights", str(file)))
+        self.assertIn("--checkpoint DIR", refused(*model, "--checkpoint-every", "3"))
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2])
+        self.assertIn("the file was cut", refused(*model, *resume))
+        file.write_bytes((self.scratch / "a.weights").read_bytes())
+        self.assertIn("is not a checkpoint", refused(*model, *resume))
+
+    def test_weights_are_read_by_name(self):
+        model = [*RESNET, "--local-batch", "8", "--epochs", "1"]
+        self.train(*model, *self.outputs("a"))
+        weights = self.scratch / "a.weights"
+        self.train(*model, "--weights", str(weights), "--lr", "0", "--seed", "1", *self.outputs("b"))
+        # With no learning rate only batch norm's statistics change.
+        for name in ("conv1.weight", "layer4.0.bn3.bias", "fc.weight"):
+            self.assertEqual(tensor(weights, name), tensor(self.scratch / "b.weights", name))
+        wider = ["width=8" if word == "width=4" else word for word in model]
+        result = run(*wider, "--weights", str(weights))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("conv1.weight is [4, 3, 7, 7] instead of [8, 3, 7, 7]", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint.h"
+
+#include <system_error>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/csv.h"
+#include "core/error.h"
+
+namespace joulemark::train {
+namespace {
+
+constexpr const char* file_name = "checkpoint.safetensors";
+constexpr const char* format = "joulemark-train checkpoint 1";
+
+// Numbers are kept as their shortest exact text: JSON has no infinity.
+double exact_number(const nlohmann::json& json) {
+    return csv::number(json.get<std::string>()).value();
+}
+
+std::string exact_text(double value) {
+    return fmt::format("{}", value);
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& folder, const Position& position, const Identity& identity,
+                      const NamedTensors& tensors) {
+    const nlohmann::json at = {{"step", position.step},
+                               {"evaluations", position.evaluations},
+                               {"rate", exact_text(position.schedule.rate)},
+                               {"best", exact_text(position.schedule.best)},
+                               {"without_improvement", position.schedule.without_improvement}};
+    write_safetensors(
+        folder / file_name, tensors,
+        {{"format", format}, {"position", at.dump()}, {"identity", nlohmann::json(identity).dump()}});
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder / file_name;
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+        throw bad_input("there is no checkpoint in {}: --resume takes the folder that --checkpoint wrote",
+                        folder.string());
+    }
+    SafeTensors file = read_safetensors(path);
+    if (file.metadata["format"] != format) {
+        throw bad_input(
+            "{} is not a checkpoint of this version of joulemark-train: weights alone are loaded with "
+            "--weights",
+            path.string());
+    }
+    Checkpoint checkpoint{path.string(), {}, {}, std::move(file.tensors)};
+    try {
+        const auto at = nlohmann::json::parse(file.metadata["position"]);
+        checkpoint.identity = nlohmann::json::parse(file.metadata["identity"]).get<Identity>();
+        checkpoint.position = {.step = at.at("step"),
+                               .evaluations = at.at("evaluations"),
+                               .schedule = {.rate = exact_number(at.at("rate")),
+                                            .best = exact_number(at.at("best")),
+                                            .without_improvement = at.at("without_improvement")}};
+    } catch (const std::exception&) {
+        throw bad_input("the header of the checkpoint {} is damaged", path.string());
+    }
+    return checkpoint;
+}
+
+void check_identity(const Checkpoint& checkpoint, const Identity& mine) {
+    std::vector<std::string> differences;
+    for (const auto& [name, value] : mine) {
+        const auto found = checkpoint.identity.find(name);
+        if (found == checkpoint.identity.end() || found->second != value) {
+            differences.push_back(fmt::format("{} {} instead of {}", name,
+                                              found == checkpoint.identity.end() ? "(none)" : found->second,
+                                              value));
+        }
+    }
+    if (!differences.empty()) {
+        throw bad_input("the checkpoint {} is of another run, with {}: give the options of that run",
+                        checkpoint.path, fmt::join(differences, ", "));
+    }
+}
+
+}  // namespace joulemark::train
