@@ -14,7 +14,7 @@ cache=${JOULEMARK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/joulemark}
 
 tools=(cmake ninja-build ccache g++ pkg-config python3 python3-venv python3-jsonschema util-linux)
 libraries=(libcli11-dev libfmt-dev nlohmann-json3-dev libyaml-cpp-dev libsqlite3-dev libeigen3-dev libboost-dev
-           libboost-math-dev libjpeg-dev libhdf5-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)
+           libboost-math-dev libjpeg-dev libhdf5-dev libutf8proc-dev zlib1g-dev libgtest-dev libgmock-dev libbenchmark-dev)
 parallel=(libopenmpi-dev openmpi-bin)
 testing=(slurm-wlm munge chromium sqlite3)
 
@@ -70,7 +70,7 @@ bundle() {
     folder=$(cd "$folder" && pwd)
     # Libraries with what they need at run time, but not the C library and its kind, which the node has.
     mapfile -t names < <(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
-        --no-replaces --no-enhances "${libraries[@]}" | grep -E '^lib[a-z0-9.+-]*(cli11|fmt|yaml-cpp|sqlite3|eigen3|boost|jpeg|turbo|hdf5|aec|sz2|gtest|gmock|googletest|benchmark)|^(nlohmann-json3|zlib1g|googletest)' \
+        --no-replaces --no-enhances "${libraries[@]}" | grep -E '^lib[a-z0-9.+-]*(cli11|fmt|yaml-cpp|sqlite3|eigen3|boost|jpeg|turbo|utf8proc|hdf5|aec|sz2|gtest|gmock|googletest|benchmark)|^(nlohmann-json3|zlib1g|googletest)' \
         | grep -vE 'mpi|python|numpy|graph-parallel' | sort -u)
     (cd "$folder" && apt-get download -qq "${names[@]}")
     cat > "$folder/unpack.sh" <<'UNPACK'

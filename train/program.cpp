@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "data/make_images.h"
+#include "data/make_vocabulary.h"
 #include "engine/failure.h"
 #include "engine/options.h"
 #include "engine/registry.h"
@@ -91,6 +92,28 @@ int make_images_command(std::vector<std::string> words) {
     return 0;
 }
 
+int make_vocabulary_command(std::vector<std::string> words) {
+    std::string text;
+    std::string output = "vocab.txt";
+    std::int64_t size = 30'522;
+    CLI::App app("Makes a WordPiece vocabulary from a text.", "joulemark-train make-vocab");
+    app.footer("Example:\n  joulemark-train make-vocab wikitext-103/wiki.train.raw --size 30522 -o vocab.txt");
+    app.add_option("text", text, "the text, UTF-8")->type_name("FILE")->required();
+    app.add_option("--size", size, "tokens at most; default 30522, BERT's")->check(CLI::Range(16, 10'000'000));
+    app.add_option("-o,--output", output, "the file to write; default vocab.txt")->type_name("FILE");
+    std::reverse(words.begin(), words.end());
+    try {
+        app.parse(words);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        throw bad_input("{}: see joulemark-train make-vocab --help", error.what());
+    }
+    make_vocabulary(text, size, output);
+    return 0;
+}
+
 int train_command(const std::vector<std::string>& words, const Ranks& ranks, World& world) {
     std::vector<KnownModel> known;
     for (const Model& model : models()) {
@@ -129,6 +152,9 @@ int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
     }
     if (!words.empty() && words.front() == "make-images") {
         return make_images_command({words.begin() + 1, words.end()});
+    }
+    if (!words.empty() && words.front() == "make-vocab") {
+        return make_vocabulary_command({words.begin() + 1, words.end()});
     }
     World world(ranks);
     return train_command(words.empty() ? std::vector<std::string>{"--help"} : words, ranks, world);

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "models/fourcastnet_workload.h"
 #include "models/image_workloads.h"
+#include "models/language_workload.h"
 #include "models/molecule_property.h"
 #include "models/nowcasting.h"
 
@@ -85,6 +86,32 @@ std::span<const Model> models() {
                       .lr_batch = 16,
                       .lr_schedule = LrCurve::plateau},
          .make = make_unet},
+        {.name = "bert-base",
+         .source = "Devlin et al. 2019, as transformers' BertForMaskedLM",
+         .parameters = 109'514'298,
+         .data = "WikiText-103: raw text and --vocab, or synthetic",
+         .defaults = {.epochs = 3,
+                      .local_batch = 64,
+                      .samples = 950'000,
+                      .optimizer = OptimizerKind::adamw,
+                      .lr = 1e-4,
+                      .lr_schedule = LrCurve::linear,
+                      .warmup_share = 0.05,
+                      .weight_decay = 0.01},
+         .make = make_bert},
+        {.name = "distilbert",
+         .source = "Sanh et al. 2019, as transformers' DistilBertForMaskedLM",
+         .parameters = 66'985'530,
+         .data = "WikiText-103: raw text and --vocab, or synthetic",
+         .defaults = {.epochs = 3,
+                      .local_batch = 64,
+                      .samples = 950'000,
+                      .optimizer = OptimizerKind::adamw,
+                      .lr = 1e-4,
+                      .lr_schedule = LrCurve::linear,
+                      .warmup_share = 0.05,
+                      .weight_decay = 0.01},
+         .make = make_distilbert},
         {.name = "schnet",
          .source = "Schuett et al. 2017, as PyTorch Geometric's SchNet",
          .parameters = 455'809,

@@ -22,6 +22,8 @@ struct Row {
     std::unique_ptr<ParityModel> (*make)(HyperParameters&);
 };
 constexpr std::array models = {
+    Row{"bert-base", make_bert},
+    Row{"distilbert", make_distilbert},
     Row{"resnet50", make_resnet50},
     Row{"vgg16", make_vgg16},
     Row{"inception_v3", make_inception_v3},

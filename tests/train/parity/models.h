@@ -24,6 +24,8 @@ class ParityModel {
 };
 
 // One function per model, in the file of its domain; main.cpp's table names them.
+std::unique_ptr<ParityModel> make_bert(HyperParameters& settings);
+std::unique_ptr<ParityModel> make_distilbert(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_resnet50(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_vgg16(HyperParameters& settings);
 std::unique_ptr<ParityModel> make_inception_v3(HyperParameters& settings);
