@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BERT and DistilBERT in eager PyTorch with the settings of `joulemark-train bert-base`: what it is compared with.
+"""BERT and DistilBERT in eager PyTorch with the settings of `joulemark-train bert`: what it is compared with.
 
 transformers' models as a user would train them: bf16 by autocast, fused AdamW, the head on all positions. The
 tokens live on the GPU, so neither program waits for a loader. Prints one line of JSON.

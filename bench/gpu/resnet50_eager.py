@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResNet-50 in eager PyTorch with the settings of `joulemark-train resnet50`: the program it is compared with.
 
-Synthetic images live on the GPU, so neither program waits for a loader. Prints one line of JSON.
+Synthetic images live on the GPU, so neither program waits for a loader. Under torchrun it is data parallel through
+DistributedDataParallel. Rank 0 prints one line of JSON.
 """
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -25,14 +27,19 @@ def main():
 
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
-    device = torch.device("cuda")
+    ranks, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    torch.cuda.set_device(device)
     model = torchvision.models.resnet50().to(device, memory_format=torch.channels_last)
+    if ranks > 1:
+        torch.distributed.init_process_group("nccl")
+        model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device.index], gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
     criterion = torch.nn.CrossEntropyLoss()
     images = torch.randn(options.local_batch, 3, 224, 224, device=device).to(memory_format=torch.channels_last)
     labels = torch.randint(1000, (options.local_batch,), device=device)
 
-    joulemark.config(workload="resnet50-pytorch-eager", local_batch=options.local_batch, gpus=1, precision="bf16")
+    joulemark.config(workload="resnet50-pytorch-eager", local_batch=options.local_batch, gpus=ranks, precision="bf16")
     rate = 0.0
     for epoch in range(options.epochs):
         torch.cuda.synchronize()
@@ -46,8 +53,11 @@ def main():
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
             torch.cuda.synchronize()
-        rate = samples / (time.monotonic() - begin)
-    print(json.dumps({"samples_per_s": rate, "torch": torch.__version__, "device": torch.cuda.get_device_name()}))
+        rate = ranks * samples / (time.monotonic() - begin)
+    if rank == 0:
+        print(json.dumps({"samples_per_s": rate, "torch": torch.__version__, "ranks": ranks, "device": torch.cuda.get_device_name()}))
+    if ranks > 1:
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

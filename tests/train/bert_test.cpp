@@ -32,8 +32,8 @@ std::unique_ptr<Workload> workload_of(const std::string& name, const std::vector
 }
 
 TEST(Bert, HasTheRegistrysNumberOfParameters) {
-    EXPECT_EQ(parameters_of(*Bert(bert_kind, TransformerConfig())), find_model("bert-base").parameters);
-    EXPECT_EQ(find_model("bert-base").parameters, 109'514'298);
+    EXPECT_EQ(parameters_of(*Bert(bert_kind, TransformerConfig())), find_model("bert").parameters);
+    EXPECT_EQ(find_model("bert").parameters, 109'514'298);
     EXPECT_EQ(parameters_of(*Bert(distilbert_kind, TransformerConfig{.layers = 6})),
               find_model("distilbert").parameters);
     EXPECT_EQ(find_model("distilbert").parameters, 66'985'530);
@@ -83,7 +83,7 @@ TEST(Bert, DropsOutInTrainingOnly) {
 TEST(MaskedLanguage, LeavesFreeRowsOutOfLossAndAccuracy) {
     torch::manual_seed(0);
     const auto workload =
-        workload_of("bert-base", {"hidden=16", "layers=1", "heads=2", "length=16", "positions=16",
+        workload_of("bert", {"hidden=16", "layers=1", "heads=2", "length=16", "positions=16",
                                   "vocabulary=30", "packed=false", "masked=0.3"});
     workload->module().eval();
     const Dataset& data = workload->training_data();
@@ -116,7 +116,7 @@ TEST(MaskedLanguage, CountsTheOperationsOfItsProducts) {
 }
 
 TEST(MaskedLanguage, KnowsTheNamesOfPublishedWeights) {
-    const auto workload = workload_of("bert-base", {"hidden=16", "layers=1", "heads=2", "vocabulary=30"});
+    const auto workload = workload_of("bert", {"hidden=16", "layers=1", "heads=2", "vocabulary=30"});
     EXPECT_EQ(workload->weight_name("bert.embeddings.LayerNorm.gamma"), "bert.embeddings.LayerNorm.weight");
     EXPECT_EQ(workload->weight_name("bert.embeddings.LayerNorm.beta"), "bert.embeddings.LayerNorm.bias");
     EXPECT_EQ(workload->weight_name("cls.predictions.bias"), "cls.predictions.bias");

@@ -17,7 +17,7 @@ import unittest
 PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--quiet"]
 NARROW = "hidden=32 layers=1 heads=2 length=16 positions=16"
-MODELS = ("bert-base", "distilbert")
+MODELS = ("bert", "distilbert")
 
 
 def settings(text):
@@ -121,7 +121,7 @@ class Language(unittest.TestCase):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as meter:
             meter.bind(address)
             words = ["--samples", 32, "--local-batch", 8, "--epochs", 1]
-            self.train("bert-base", *words, JOULEMARK_SOCKET=address)
+            self.train("bert", *words, JOULEMARK_SOCKET=address)
             meter.setblocking(False)
             messages = []
             while True:
@@ -137,10 +137,10 @@ class Language(unittest.TestCase):
 
     def test_weights_go_out_and_come_back_and_those_of_another_model_do_not(self):
         saved, published, again = (self.scratch / f"{name}.safetensors" for name in ("saved", "published", "again"))
-        self.train("bert-base", "--steps", 1, "--local-batch", 2, "--save-weights", saved)
+        self.train("bert", "--steps", 1, "--local-batch", 2, "--save-weights", saved)
         published.write_bytes(as_first_published(saved.read_bytes()))
         self.train(
-            *("bert-base", "--steps", 1, "--local-batch", 2, "--lr", 0),
+            *("bert", "--steps", 1, "--local-batch", 2, "--lr", 0),
             *("--weights", published, "--save-weights", again),
         )
         self.assertEqual(again.read_bytes(), saved.read_bytes())
@@ -164,18 +164,18 @@ class Language(unittest.TestCase):
             (b"kaa kao\n", ("less than one sequence of 16",)),
         ):
             text.write_bytes(content)
-            self.assert_refused("bert-base", *vocab, dataset=text, parts=parts)
+            self.assert_refused("bert", *vocab, dataset=text, parts=parts)
         text.write_text(self.text)
-        self.assert_refused("bert-base", dataset=text, parts=("needs a vocabulary", "make-vocab"))
-        self.assert_refused("bert-base", *vocab, dataset=self.scratch / "none", parts=("there is no text",))
-        self.assert_refused("bert-base", *vocab, dataset=self.scratch, parts=("holds no text",))
+        self.assert_refused("bert", dataset=text, parts=("needs a vocabulary", "make-vocab"))
+        self.assert_refused("bert", *vocab, dataset=self.scratch / "none", parts=("there is no text",))
+        self.assert_refused("bert", *vocab, dataset=self.scratch, parts=("holds no text",))
         without_mask = self.scratch / "vocab.txt"
         without_mask.write_text((self.folder / "vocab.txt").read_text().replace("[MASK]\n", ""))
-        self.assert_refused("bert-base", "--vocab", without_mask, parts=(str(without_mask), "has no [MASK]"))
+        self.assert_refused("bert", "--vocab", without_mask, parts=(str(without_mask), "has no [MASK]"))
 
     def test_says_what_is_wrong_with_a_setting(self):
-        self.assert_refused("bert-base", setting="width=3", parts=("no setting 'width'",))
-        result = run("bert-base", *settings("hidden=32 heads=3"))
+        self.assert_refused("bert", setting="width=3", parts=("no setting 'width'",))
+        result = run("bert", *settings("hidden=32 heads=3"))
         self.assertIn("hidden=32 cannot be divided among heads=3", result.stderr)
         result = run("distilbert", *settings("length=600"))
         self.assertIn("longer than the model's 512 positions", result.stderr)

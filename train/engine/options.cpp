@@ -236,6 +236,10 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->check(count_or_zero);
     output->add_option("--resume", options.resume, "go on from the state that --checkpoint wrote")
         ->type_name("DIR");
+    run->add_option("--bucket-mib", options.bucket_mib, "size of the buckets in which gradients are all-reduced")
+        ->type_name("MIB")
+        ->check(CLI::Range(0.001, 4096.0))
+        ->capture_default_str();
     choice(app, "--reduction", options.reduction, reductions, "")->group("");
 
     std::vector<std::string> reversed(words.rbegin(), words.rend());

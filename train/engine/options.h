@@ -88,6 +88,7 @@ struct Options {
     std::string resume;                 ///< folder
     std::string save_weights;
     Reduction reduction = Reduction::mean;
+    double bucket_mib = 25;  ///< gradients are all-reduced in buckets of this size
 };
 
 /// A row of what --help and error sentences list.

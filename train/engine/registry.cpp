@@ -86,7 +86,7 @@ std::span<const Model> models() {
                       .lr_batch = 16,
                       .lr_schedule = LrCurve::plateau},
          .make = make_unet},
-        {.name = "bert-base",
+        {.name = "bert",
          .source = "Devlin et al. 2019, as transformers' BertForMaskedLM",
          .parameters = 109'514'298,
          .data = "WikiText-103: raw text and --vocab, or synthetic",

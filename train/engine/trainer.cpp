@@ -179,7 +179,7 @@ void Training::join_ranks() {
         world_.broadcast_from_0(parameters);
     }
     if (options_.reduction != Reduction::none) {
-        reducer_ = make_reducer(parameters, world_.group());
+        reducer_ = make_reducer(parameters, world_.group(), options_.bucket_mib);
     }
     if (options_.reduction == Reduction::sum) {
         sum_instead_of_mean(*reducer_, world_.group());

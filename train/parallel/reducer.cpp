@@ -16,13 +16,12 @@ using Names = std::unordered_map<std::size_t, std::string>;
 /// which the installed version lacks is not compiled.
 template <typename Reducer = c10d::Reducer>
 std::shared_ptr<Reducer> construct(const std::vector<torch::Tensor>& parameters, Buckets buckets,
-                                   const Group& group) {
+                                   const Group& group, std::int64_t cap) {
     const std::vector<bool> sparse(parameters.size(), false);
     constexpr bool find_unused = false;
     constexpr bool gradient_as_bucket_view = true;
     constexpr bool skip_unused = false;
     constexpr bool python = false;
-    const std::int64_t cap = c10d::kDefaultBucketBytesCap;
     const std::int64_t first_cap = c10d::kDefaultFirstBucketBytes;
     if constexpr (std::is_constructible_v<Reducer, std::vector<at::Tensor>, Buckets, Group, std::vector<bool>,
                                           std::int64_t, bool, bool, Names, std::int64_t, bool, bool,
@@ -48,13 +47,14 @@ class SumHook final : public c10d::CppCommHookInterface<Group> {
 }  // namespace
 
 std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters,
-                                            const Group& group) {
+                                            const Group& group, double bucket_mib) {
+    const auto cap = static_cast<std::int64_t>(bucket_mib * (1 << 20));
+    const auto first_cap = std::min<std::int64_t>(c10d::kDefaultFirstBucketBytes, cap);
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
-        parameters, {static_cast<std::size_t>(c10d::kDefaultFirstBucketBytes),
-                     static_cast<std::size_t>(c10d::kDefaultBucketBytesCap)});
+        parameters, {static_cast<std::size_t>(first_cap), static_cast<std::size_t>(cap)});
     // Backward reaches the last parameters first.
     std::ranges::reverse(buckets);
-    return construct(parameters, std::move(buckets), group);
+    return construct(parameters, std::move(buckets), group, cap);
 }
 
 void sum_instead_of_mean(c10d::Reducer& reducer, const Group& group) {
