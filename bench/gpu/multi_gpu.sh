@@ -19,10 +19,14 @@ mkdir -p "$out"
 export NCCL_NVLS_ENABLE=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 gpus=$(nvidia-smi --list-gpus | wc -l)
 
+ranks() {  # PROGRAM options...: one process per GPU
+    timeout 100 torchrun --nproc-per-node "$gpus" --master-addr 127.0.0.1 --master-port 29517 --local-addr 127.0.0.1 "$@" 2> "$out/torchrun.log"
+}
+
 train() {  # RANKS options...: the last epoch's samples/s
     local ranks=$1
     shift
-    mpirun -n "$ranks" --bind-to none joulemark-train resnet50 --dataset synthetic --device cuda --precision bf16 --channels-last \
+    timeout 60 mpirun -n "$ranks" --bind-to none joulemark-train resnet50 --dataset synthetic --device cuda --precision bf16 --channels-last \
         --samples $((25600 * ranks)) --epochs 2 --eval-every 0 "$@" 2>&1 | sed -n 's/.*epoch 2\/2 .* \([0-9.]*\) samples\/s.*/\1/p'
 }
 
@@ -36,11 +40,11 @@ study)
     ;;
 parallel)
     step "all-reduce bandwidth"
-    torchrun --nproc-per-node "$gpus" bench/gpu/allreduce.py 2> /dev/null
+    ranks bench/gpu/allreduce.py || tail -3 "$out/torchrun.log"
     step "ResNet-50, local batch 256, $gpus GPUs: joulemark-train, PyTorch DDP"
     for pair in 1 2 3; do
         printf '%s ' "$(train "$gpus" --local-batch 256)"
-        torchrun --nproc-per-node "$gpus" bench/gpu/resnet50_eager.py --local-batch 256 --steps 100 --epochs 2 2> /dev/null
+        ranks bench/gpu/resnet50_eager.py --local-batch 256 --steps 100 --epochs 2 || tail -3 "$out/torchrun.log"
     done
     step "share of communication not hidden: with all-reduce, without"
     for local in 256 32; do

@@ -109,7 +109,6 @@ TEST(RunMetrics, NodesMayHaveDifferentNumbersOfGpus) {
     auto record = whole;
     store::HostRecord& small = record.hosts[1];
     small.run_json = host_json("node1", 1);
-    const auto whole = two_hosts();
     double left_out_j = 0;
     for (auto& region : small.regions) {
         std::erase_if(region.devices, [](const auto& device) {
