@@ -68,10 +68,11 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
                          run.provenance["energy_j"].value("bound_j", 0.0), *run.energy_j)});
     }
     if (std::abs(run.decimated_1hz_pct.value_or(0)) > 100 * tolerated_disagreement) {
-        warnings.push_back({"fast_fluctuation",
-                            fmt::format("one power sample a second would put the mean power {:+.1f} % off: integrals of "
-                                        "slow samples do not fit this load",
-                                        *run.decimated_1hz_pct)});
+        warnings.push_back(
+            {"fast_fluctuation",
+             fmt::format("one power sample a second would put the mean power {:+.1f} % off: integrals of "
+                         "slow samples do not fit this load",
+                         *run.decimated_1hz_pct)});
     }
     if (const auto partly = run.provenance["energy_j"].find("partly_measured");
         partly != run.provenance["energy_j"].end()) {
@@ -100,7 +101,11 @@ void warn_of_heat(std::vector<Warning>& warnings, const RunMetrics& run) {
 void warn_of_billing(std::vector<Warning>& warnings, const RunMetrics& run) {
     const auto gpus = number(run.factors, "gpus");
     const auto per_node = number(run.factors, "gpus_per_node");
-    if (gpus && per_node && *gpus < *per_node) {
+    // GPU boards are metered one by one; a wall meter, CPUs and tables know only whole nodes.
+    const bool whole_node =
+        run.imported || run.gpu_count > gpus.value_or(0) ||
+        std::ranges::any_of(run.components, [](const std::string& c) { return c != "gpu"; });
+    if (gpus && per_node && *gpus < *per_node && whole_node) {
         warnings.push_back(
             {"node_billed_whole",
              fmt::format("{:.0f} of a node's {:.0f} GPUs were used, but the whole node is billed to "

@@ -87,9 +87,8 @@ class WindowSum {
     struct Shape {
         Average p5, median, p95, sd, fluctuation, at_limit, idle;
     };
-    static constexpr auto shape_members =
-        std::tuple(&Shape::p5, &Shape::median, &Shape::p95, &Shape::sd, &Shape::fluctuation, &Shape::at_limit,
-                   &Shape::idle);
+    static constexpr auto shape_members = std::tuple(&Shape::p5, &Shape::median, &Shape::p95, &Shape::sd,
+                                                     &Shape::fluctuation, &Shape::at_limit, &Shape::idle);
     Shape shape_;
     double sampled_w_ = 0, sampled_1hz_w_ = 0;  ///< of the devices that have both
     Average memory_, memory_busy_, busy_, sm_, throttled_, clock_;

@@ -88,7 +88,8 @@ class DeviceWindows {
 
     void put(sensors::Metric metric, std::int64_t time_ns, double value);
     bool plausible_power(double watts) const;
-    void profile_row(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values);
+    void profile_row(std::int64_t time_ns, std::span<const sensors::Metric> metrics,
+                     std::span<const double> values);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
     const Channel* channel(sensors::Metric metric) const;

@@ -102,7 +102,11 @@ class HostReader {
   public:
     HostReader(const json& run_json, const Edges& edges, const Edges& profile_edges, std::int64_t latest_ns,
                std::vector<Warning>& warnings)
-        : run_json_(run_json), edges_(edges), profile_edges_(profile_edges), latest_ns_(latest_ns), warnings_(warnings) {
+        : run_json_(run_json),
+          edges_(edges),
+          profile_edges_(profile_edges),
+          latest_ns_(latest_ns),
+          warnings_(warnings) {
         const double rate_hz = json_number(run_json, "rate_hz").value_or(0);
         period_s_ = rate_hz > 0 ? 1 / rate_hz : 0;
         for (const json& device : json_array(run_json, "devices")) {
@@ -207,8 +211,8 @@ class HostReader {
     std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max(), last_ns_ = 0;
 };
 
-/// Edges of the windows long enough for a power profile: 10 s, and a thousandth of the longest, so that memory stays
-/// small whatever a program marks.
+/// Edges of the windows long enough for a power profile: 10 s, and a thousandth of the longest, so that
+/// memory stays small whatever a program marks.
 std::vector<std::int64_t> profile_times(const std::vector<Window>& windows) {
     std::int64_t longest = 0;
     for (const Window& window : windows) {

@@ -10,8 +10,8 @@ namespace joulemark::store {
 namespace {
 
 constexpr double bin_ratio = 1.07;
-/// The running mean forgets with this time constant; a crossing has to leave it by this share of it, so that noise
-/// around a steady power is no fluctuation.
+/// The running mean forgets with this time constant; a crossing has to leave it by this share of it, so that
+/// noise around a steady power is no fluctuation.
 constexpr double running_mean_s = 10;
 constexpr double dead_band = 0.05;
 /// At its limit: nearer than this. Idle: less busy than this.
@@ -83,7 +83,8 @@ void PowerProfile::add(std::int64_t time_ns, double watts, double limit_w, doubl
     if (!continues || std::isnan(running_mean_w_)) {
         running_mean_w_ = watts;
         above_ = false;
-    } else if (above_ ? watts < (1 - dead_band) * running_mean_w_ : watts > (1 + dead_band) * running_mean_w_) {
+    } else if (above_ ? watts < (1 - dead_band) * running_mean_w_
+                      : watts > (1 + dead_band) * running_mean_w_) {
         above_ = !above_;
         while (slot_ < edges_.count() && edges_[slot_] <= time_ns) {
             ++slot_;

@@ -12,8 +12,8 @@
 
 namespace joulemark::store {
 
-/// The shape of one device's power over any number of windows, in one pass (docs/methods.md, "Power profile"). Every
-/// sample counts for the time until the next one; a gap counts for nothing.
+/// The shape of one device's power over any number of windows, in one pass (docs/methods.md, "Power
+/// profile"). Every sample counts for the time until the next one; a gap counts for nothing.
 class PowerProfile {
   public:
     /// `edges` must outlive it.

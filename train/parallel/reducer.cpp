@@ -46,8 +46,8 @@ class SumHook final : public c10d::CppCommHookInterface<Group> {
 
 }  // namespace
 
-std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters,
-                                            const Group& group, double bucket_mib) {
+std::shared_ptr<c10d::Reducer> make_reducer(const std::vector<torch::Tensor>& parameters, const Group& group,
+                                            double bucket_mib) {
     const auto cap = static_cast<std::int64_t>(bucket_mib * (1 << 20));
     const auto first_cap = std::min<std::int64_t>(c10d::kDefaultFirstBucketBytes, cap);
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
