@@ -41,6 +41,21 @@ constexpr std::array numbers{
               "batch 4, torch.compile to eager"},
 };
 
+/// Time and energy of an epoch at a power cap, relative to those at the highest.
+struct Ratio {
+    std::string_view source, workload;
+    double cap_w, time, energy;
+    std::string_view note;
+};
+constexpr double full_cap_w = 250;  // of the V100, which all of them are about
+constexpr std::string_view zeus = "Zeus power traces of one V100";
+constexpr std::array ratios{
+    Ratio{zeus, "resnet50", 200, 1.053, 0.884, "batch 256, 200 W against 250 W"},
+    Ratio{zeus, "resnet50", 150, 1.180, 0.775, "batch 256, 150 W against 250 W"},
+    Ratio{zeus, "resnet50", 100, 1.929, 0.862, "batch 256, 100 W against 250 W"},
+    Ratio{"McDonald et al. 2022", "bert", 150, 1.068, 0.863, "large scale, 150 W against 250 W"},
+};
+
 /// Letters and digits only, small.
 std::string plain(std::string_view text) {
     std::string result;
@@ -55,6 +70,62 @@ std::string plain(std::string_view text) {
 std::string factor_text(const nlohmann::json& factors, const char* name) {
     const auto found = factors.find(name);
     return found != factors.end() && found->is_string() ? plain(found->get<std::string>()) : "";
+}
+
+/// The ratio of two configurations' means; without an interval, since the published ones have none to hold it
+/// against.
+PublishedComparison ratio_comparison(const Configuration& at, const Configuration& full, const char* metric,
+                                     double published, const Ratio& ratio) {
+    const RunMetrics& run = *at.runs.front();
+    const bool energy = metric == std::string_view("epoch_energy_j");
+    const std::string components = fmt::format("{}", fmt::join(run.components, "+"));
+    PublishedComparison comparison{
+        .factors = at.factors,
+        .metric = fmt::format("relative_{}", metric),
+        .value = {.n = std::min(at.values(metric).size(), full.values(metric).size()),
+                  .mean = *at.mean(metric) / *full.mean(metric)},
+        .source = std::string(ratio.source),
+        .published = {published, published},
+        .published_components = "gpu",
+        .note = std::string(ratio.note),
+        .comparable = !run.simulated && (!energy || components == "gpu"),
+        .reason = ""};
+    if (run.simulated) {
+        comparison.reason = "simulated: nothing was measured";
+    } else if (!comparison.comparable) {
+        comparison.reason = fmt::format("published over gpu, measured over {}",
+                                        components.empty() ? "unknown components" : components);
+    }
+    return comparison;
+}
+
+void append_ratios(std::vector<PublishedComparison>& comparisons,
+                   const std::vector<Configuration>& configurations) {
+    for (const Configuration& at : configurations) {
+        for (const Ratio& ratio : ratios) {
+            if (at.number("power_cap_w") != ratio.cap_w ||
+                factor_text(at.factors, "workload") != plain(ratio.workload) ||
+                factor_text(at.factors, "hardware").find("v100") == std::string::npos) {
+                continue;
+            }
+            nlohmann::json wanted = at.factors;
+            wanted.erase("power_cap_w");
+            const auto full = std::ranges::find_if(configurations, [&](const Configuration& other) {
+                nlohmann::json factors = other.factors;
+                return other.number("power_cap_w") == full_cap_w && factors.erase("power_cap_w") == 1 &&
+                       factors == wanted;
+            });
+            if (full == configurations.end()) {
+                continue;
+            }
+            for (const auto& [metric, published] :
+                 {std::pair("epoch_time_s", ratio.time), std::pair("epoch_energy_j", ratio.energy)}) {
+                if (at.mean(metric) && full->mean(metric).value_or(0) > 0) {
+                    comparisons.push_back(ratio_comparison(at, *full, metric, published, ratio));
+                }
+            }
+        }
+    }
 }
 
 }  // namespace
@@ -97,6 +168,7 @@ std::vector<PublishedComparison> compare_with_published(const std::vector<Config
             comparisons.push_back(std::move(comparison));
         }
     }
+    append_ratios(comparisons, configurations);
     return comparisons;
 }
 

@@ -174,5 +174,24 @@ TEST(PublishedNumbers, StandBesideEqualWorkloadsAndComponentsOnly) {
               std::string::npos);
 }
 
+TEST(PublishedNumbers, RatiosOfPowerCapsStandBesideTheirOwn) {
+    std::vector<store::RunRecord> records;
+    for (const auto& [cap, seconds, joules] :
+         {std::tuple(250, 100.0, 1000.0), std::tuple(150, 118.0, 775.0)}) {
+        records.push_back(
+            imported_record("cap" + std::to_string(cap),
+                            {{"workload", "ResNet-50"}, {"hardware", "Tesla V100"}, {"power_cap_w", cap}},
+                            {{"epoch_time_s", seconds}, {"energy_j", joules}}));
+    }
+    const Model model = analyze(records);
+    ASSERT_EQ(model.published.size(), 2U) << "time and energy at 150 W";
+    EXPECT_EQ(model.published[0].metric, "relative_epoch_time_s");
+    EXPECT_DOUBLE_EQ(model.published[0].value.mean, 1.18);
+    EXPECT_DOUBLE_EQ(model.published[0].published.low, 1.18);
+    EXPECT_TRUE(model.published[0].comparable);
+    EXPECT_DOUBLE_EQ(model.published[1].value.mean, 0.775);
+    EXPECT_FALSE(model.published[1].comparable) << "the components of an imported energy are not known";
+}
+
 }  // namespace
 }  // namespace joulemark::analysis
