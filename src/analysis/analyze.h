@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
 #include <vector>
 
 #include "analysis/model.h"
@@ -16,5 +17,7 @@ Model analyze(const std::vector<store::RunRecord>& records);
 
 /// The document of `analyze --json`; docs/analyze.schema.json describes it.
 nlohmann::json to_json(const Model& model);
+/// The same document, written piece by piece: a study of many regions is never in memory as JSON.
+void write_json(const Model& model, std::FILE* file);
 
 }  // namespace joulemark::analysis

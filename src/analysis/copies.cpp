@@ -17,12 +17,16 @@ std::string origin_of(const store::HostRecord& host) {
         return "";
     }
     // Simulated clocks all start at the same instant: there only the whole record tells runs apart.
-    return fmt::format("{}\n{}\n{}\n{}\n{}", run, text(host.run_json, "host"), text(host.run_json, "boot_id"),
-                       start.get<std::int64_t>(),
-                       child(host.run_json, "simulated") == true ? host.run_json.dump() : "");
+    return fmt::format(
+        "{}\n{}\n{}\n{}\n{}", run, text(host.run_json, "host"), text(host.run_json, "boot_id"),
+        start.get<std::int64_t>(),
+        child(host.run_json, "simulated") == true ? std::hash<nlohmann::json>{}(host.run_json) : 0);
 }
 
 std::optional<store::RunRecord> without_copied_hosts(const store::RunRecord& record) {
+    if (record.hosts.size() < 2) {
+        return std::nullopt;
+    }
     std::set<std::string> seen;
     const auto is_copy = [&](const store::HostRecord& host) {
         const std::string origin = origin_of(host);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+
+#include <fmt/format.h>
 
 #include "analysis/analyze.h"
 #include "analysis/energy.h"
@@ -198,6 +201,15 @@ json law_json(const Law& law) {
     entry["r2"] = finite(law.fit->r2);
     entry["aicc"] = maybe(law.fit->aicc);
     entry["loo_rmse"] = maybe(law.fit->loo_rmse);
+    entry["predictions"] = json::array();
+    for (Eigen::Index level = 0; level < law.fit->x.size(); ++level) {
+        const double x = law.fit->x[level];
+        const stats::Estimate mean = law.fit->mean_at(x);
+        entry["predictions"].push_back({{"level", finite(x)},
+                                        {"value", finite(mean.value)},
+                                        {"ci95", interval(mean.ci95)},
+                                        {"pi95", interval(law.fit->prediction_at(x))}});
+    }
     entry["diagnostics"] = {{"heteroscedasticity_p", maybe(stats::heteroscedasticity_p(*law.fit))},
                             {"influential_levels", stats::influential_levels(*law.fit)}};
     return entry;
@@ -271,31 +283,29 @@ json sensitivity_json(const Sensitivity& sensitivity) {
             {"conclusions", conclusions}};
 }
 
-void append_regions(json& list, const RunMetrics& run) {
-    for (const RegionMetrics& region : run.regions) {
-        list.push_back({{"run", run.run},
-                        {"host", region.host},
-                        {"name", region.name},
-                        {"index", region.index},
-                        {"start_ns", region.start_ns},
-                        {"end_ns", region.end_ns},
-                        {"open", region.open},
-                        {"samples", maybe(region.samples)},
-                        {"updates", maybe(region.updates)},
-                        {"tokens", maybe(region.tokens)},
-                        {"loss", maybe(region.loss)},
-                        {"energy_counter_j", maybe(region.energy_counter_j)},
-                        {"energy_integrated_j", maybe(region.energy_integrated_j)},
-                        {"energy_j", maybe(region.energy_j)},
-                        {"energy_bound_j", maybe(region.energy_bound_j)},
-                        {"mean_power_w", maybe(region.mean_power_w)},
-                        {"gpu_memory_util_pct", maybe(region.gpu_memory_util_pct)},
-                        {"gpu_busy_pct", maybe(region.gpu_busy_pct)},
-                        {"sm_util_pct", maybe(region.sm_util_pct)},
-                        {"simulated", region.simulated},
-                        {"power_profile", profile_json(region.profile)},
-                        {"provenance", {{"method", region.method}}}});
-    }
+json region_json(const RunMetrics& run, const RegionMetrics& region) {
+    return {{"run", run.run},
+            {"host", region.host},
+            {"name", region.name},
+            {"index", region.index},
+            {"start_ns", region.start_ns},
+            {"end_ns", region.end_ns},
+            {"open", region.open},
+            {"samples", maybe(region.samples)},
+            {"updates", maybe(region.updates)},
+            {"tokens", maybe(region.tokens)},
+            {"loss", maybe(region.loss)},
+            {"energy_counter_j", maybe(region.energy_counter_j)},
+            {"energy_integrated_j", maybe(region.energy_integrated_j)},
+            {"energy_j", maybe(region.energy_j)},
+            {"energy_bound_j", maybe(region.energy_bound_j)},
+            {"mean_power_w", maybe(region.mean_power_w)},
+            {"gpu_memory_util_pct", maybe(region.gpu_memory_util_pct)},
+            {"gpu_busy_pct", maybe(region.gpu_busy_pct)},
+            {"sm_util_pct", maybe(region.sm_util_pct)},
+            {"simulated", region.simulated},
+            {"power_profile", profile_json(region.profile)},
+            {"provenance", {{"method", region.method}}}};
 }
 
 void append_attributed(json& list, const RunMetrics& run) {
@@ -325,14 +335,10 @@ json list_of(const std::vector<Item>& items, json (*convert)(const Item&)) {
     return list;
 }
 
-}  // namespace
-
-json to_json(const Model& model) {
-    json regions = json::array();
+json document_without_regions(const Model& model) {
     json coverage = json::array();
     json attributed = json::array();
     for (const RunMetrics& run : model.runs) {
-        append_regions(regions, run);
         append_attributed(attributed, run);
         for (const Coverage& entry : run.coverage) {
             coverage.push_back({{"run", entry.run},
@@ -357,10 +363,43 @@ json to_json(const Model& model) {
             {"batch_knees", list_of(model.batch_knees, knee_json)},
             {"hardware", list_of(model.hardware, hardware_json)},
             {"published", list_of(model.published, published_json)},
-            {"regions", regions},
             {"attributed", attributed},
             {"coverage", coverage},
             {"warnings", warnings_json(model.warnings)}};
+}
+
+}  // namespace
+
+json to_json(const Model& model) {
+    json document = document_without_regions(model);
+    json& regions = document["regions"] = json::array();
+    for (const RunMetrics& run : model.runs) {
+        for (const RegionMetrics& region : run.regions) {
+            regions.push_back(region_json(run, region));
+        }
+    }
+    return document;
+}
+
+void write_json(const Model& model, std::FILE* file) {
+    const auto text = [](const json& value, int indent) {
+        return value.dump(indent, ' ', false, json::error_handler_t::replace);
+    };
+    // Regions are most of a large study's document: each is written as it is made.
+    fmt::print(file, "{{\"regions\": [");
+    const char* separator = "\n";
+    for (const RunMetrics& run : model.runs) {
+        for (const RegionMetrics& region : run.regions) {
+            fmt::print(file, "{}{}", separator, text(region_json(run, region), -1));
+            separator = ",\n";
+        }
+    }
+    fmt::print(file, "]");
+    const json document = document_without_regions(model);
+    for (const auto& [key, value] : document.items()) {
+        fmt::print(file, ",\n{}: {}", text(key, -1), text(value, 1));
+    }
+    fmt::print(file, "}}\n");
 }
 
 }  // namespace joulemark::analysis

@@ -44,8 +44,7 @@ int analyze_command(const Arguments& arguments) {
     analysis::add_footprint(runs, intensity, price);
     const analysis::Model model = analysis::analyze(std::move(runs));
     if (as_json) {
-        fmt::print("{}\n",
-                   analysis::to_json(model).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+        analysis::write_json(model, stdout);
     } else {
         fmt::print("{}", analysis_text(model));
     }

@@ -66,6 +66,17 @@ TEST(AnalyzeJson, FollowsItsSchema) {
     EXPECT_TRUE(violations.empty()) << violations.front();
 }
 
+TEST(AnalyzeJson, WrittenPieceByPieceItIsTheSameDocument) {
+    const Model model = varied_model();
+    char* text = nullptr;
+    std::size_t size = 0;
+    std::FILE* file = open_memstream(&text, &size);
+    write_json(model, file);
+    std::fclose(file);
+    EXPECT_EQ(json::parse(std::string(text, size)), json::parse(to_json(model).dump()));
+    std::free(text);
+}
+
 TEST(AnalyzeJson, AnEmptyDirectoryIsAValidDocument) {
     const auto violations =
         SchemaCheck(schema()).violations(to_json(analyze(std::vector<store::RunRecord>{})));
