@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include "analysis/footprint.h"
-#include "analysis/metrics_thread.h"
+#include "analysis/load_metrics.h"
 #include "cli/analyze_tables.h"
 #include "cli/commands.h"
 #include "cli/results.h"
-#include "store/load.h"
 
 namespace joulemark::cli {
 
@@ -38,9 +37,7 @@ int analyze_command(const Arguments& arguments) {
     const auto intensity =
         carbon.empty() ? std::nullopt : std::optional(analysis::CarbonIntensity::parse(carbon));
     const store::Merged merged = open_results(dir, quiet);
-    analysis::MetricsThread metrics;
-    store::for_each_run(merged.database, [&](store::RunRecord&& record) { metrics.add(std::move(record)); });
-    std::vector<analysis::RunMetrics> runs = metrics.finish();
+    std::vector<analysis::RunMetrics> runs = analysis::load_metrics(merged.database);
     analysis::add_footprint(runs, intensity, price);
     const analysis::Model model = analysis::analyze(std::move(runs));
     if (as_json) {

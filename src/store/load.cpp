@@ -12,9 +12,9 @@ using nlohmann::json;
 class Loader {
   public:
     /// All runs, or the one called `only`.
-    explicit Loader(const Database& database, const std::string& only = "")
+    explicit Loader(const Database& database, const std::string& only = "", Share share = {})
         : runs_(database.prepare("SELECT run_id, run, status, factors, config FROM runs "
-                                 "WHERE ?1 = '' OR run = ?1 ORDER BY run")),
+                                 "WHERE (?1 = '' OR run = ?1) AND run_id % ?2 = ?3 ORDER BY run")),
           expected_(database.prepare("SELECT host FROM expected_hosts WHERE run_id = ? ORDER BY host")),
           hosts_(database.prepare(
               "SELECT host_id, host, run_json, end_json FROM hosts WHERE run_id = ? ORDER BY host")),
@@ -38,7 +38,7 @@ class Loader {
               "power_median_w, power_p95_w, power_sd_w, power_fluctuation_hz, power_at_limit_pct, idle_pct, "
               "mean_power_1hz_w "
               "FROM region_devices WHERE host_id = ? ORDER BY region_number, device_number")) {
-        runs_.bind(only);
+        runs_.bind(only, share.of, share.number);
     }
 
     bool next(RunRecord& run) {
@@ -152,8 +152,8 @@ class Loader {
 
 }  // namespace
 
-void for_each_run(const Database& database, const std::function<void(RunRecord&&)>& take) {
-    Loader loader(database);
+void for_each_run(const Database& database, const std::function<void(RunRecord&&)>& take, Share share) {
+    Loader loader(database, "", share);
     for (RunRecord run; loader.next(run); run = RunRecord()) {
         take(std::move(run));
     }

@@ -11,9 +11,14 @@
 
 namespace joulemark::store {
 
-/// Calls `take` with one run after the other, in the order of their names. Holds one run at a time, which is
-/// what thousands of runs need.
-void for_each_run(const Database& database, const std::function<void(RunRecord&&)>& take);
+/// One of `of` disjoint parts of the runs, for readers side by side.
+struct Share {
+    unsigned number = 0, of = 1;
+};
+
+/// Calls `take` with one run of the share after the other, in the order of their names. Holds one run at a
+/// time, which is what thousands of runs need.
+void for_each_run(const Database& database, const std::function<void(RunRecord&&)>& take, Share share = {});
 
 /// All runs, in the order of their names.
 std::vector<RunRecord> load_runs(const Database& database);

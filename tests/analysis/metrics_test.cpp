@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/metrics.h"
+
 #include <gtest/gtest.h>
 
-#include "analysis/metrics_thread.h"
 #include "records.h"
 
 namespace joulemark::analysis {
@@ -33,24 +34,6 @@ TEST(RunMetrics, FollowTheirDefinitions) {
     EXPECT_DOUBLE_EQ(*run.gpu_busy_pct, 90);
     EXPECT_EQ(run.factors["global_batch"], 128);
     EXPECT_EQ(run.factors["hardware"], "V100");
-}
-
-TEST(MetricsThread, KeepsTheOrderOfMoreRunsThanWait) {
-    MetricsThread thread;
-    for (int i = 0; i < 60; ++i) {
-        thread.add(run_record(std::to_string(i), {}, 10 + i));
-    }
-    const auto metrics = thread.finish();
-    ASSERT_EQ(metrics.size(), 60u);
-    for (int i = 0; i < 60; ++i) {
-        EXPECT_EQ(metrics[static_cast<std::size_t>(i)].run, std::to_string(i));
-        EXPECT_DOUBLE_EQ(*metrics[static_cast<std::size_t>(i)].epoch_time_s, 10 + i);
-    }
-}
-
-TEST(MetricsThread, MayBeLeftUnfinished) {
-    MetricsThread thread;
-    thread.add(run_record("only", {}, 10));
 }
 
 TEST(RunMetrics, CounterAndIntegralAreOfTheSameDevices) {

@@ -229,8 +229,9 @@ TEST(Merge, RowsThatTheMeterWroteAndNobodyFindsAreTold) {
     std::ofstream(host / "end.json")
         << R"({"end_ns": 1, "exit_status": 0, "meter": {"rows": 1000, "lost": 10}})";
     const RunRecord run = load_run(merge(results.path()).database, "pair");
-    EXPECT_THAT(run.hosts[0].warnings,
-                Contains(Field(&Warning::text, HasSubstr("of the 990 rows that the meter wrote are missing"))));
+    EXPECT_THAT(
+        run.hosts[0].warnings,
+        Contains(Field(&Warning::text, HasSubstr("of the 990 rows that the meter wrote are missing"))));
 }
 
 TEST(Merge, ADirectoryThatCannotBeWrittenGetsATemporaryMerge) {
@@ -319,6 +320,17 @@ TEST(Load, FindsARunByTheBeginningOfItsName) {
     const Merged more = merge(results.path());
     EXPECT_EQ(find_run(more.database, "cut"), "cut") << "a whole name is never ambiguous";
     EXPECT_THROW(find_run(more.database, "cu"), Error);
+}
+
+TEST(Load, SharesAreDisjointAndTogetherAllRuns) {
+    const Results results;
+    const Merged merged = merge(results.path());
+    std::vector<std::string> names;
+    for (unsigned number = 0; number < 3; ++number) {
+        for_each_run(merged.database, [&](const RunRecord& run) { names.push_back(run.run); }, {number, 3});
+    }
+    std::ranges::sort(names);
+    EXPECT_THAT(names, ElementsAre("cut", "damaged", "half", "pair", "simulated"));
 }
 
 TEST(Load, SeriesComeByRunAndMetric) {
