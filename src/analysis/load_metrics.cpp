@@ -12,9 +12,16 @@
 
 namespace joulemark::analysis {
 
+namespace {
+
+/// Each has a page cache of its own, and a login node other users.
+constexpr unsigned most_threads = 8;
+
+}  // namespace
+
 std::vector<RunMetrics> load_metrics(const store::Database& database) {
     const std::string path = database.path();
-    const unsigned parts = std::max(1U, std::thread::hardware_concurrency());
+    const unsigned parts = std::clamp(std::thread::hardware_concurrency(), 1U, most_threads);
     std::vector<std::future<std::vector<RunMetrics>>> shares;
     for (unsigned part = 0; part < parts; ++part) {
         shares.push_back(std::async(std::launch::async, [&path, part, parts] {

@@ -8,8 +8,9 @@
 
 namespace joulemark::analysis {
 
-/// The metrics of all runs of the merge. Runs are shared out to a thread per core, each with a connection of
-/// its own: reading is most of the work. Records are dropped as soon as their metrics are known.
+/// The metrics of all runs of the merge. Runs are shared out to a thread per core (eight at most), each with
+/// a connection of its own: reading is most of the work. Records are dropped as soon as their metrics are
+/// known.
 std::vector<RunMetrics> load_metrics(const store::Database& database);
 
 }  // namespace joulemark::analysis

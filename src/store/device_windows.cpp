@@ -60,37 +60,32 @@ DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, Dev
       profile_edges_(profile_edges),
       facts_(std::move(facts)),
       limit_w_(facts_.power_limit_w.value_or(nan)),
-      busy_pct_(nan) {}
+      busy_pct_(nan),
+      power_rank_(power_metrics.size()) {}
 
-/// The best power of a row that has one, with what the row or earlier ones say of limit and utilisation.
-void DeviceWindows::profile_row(std::int64_t time_ns, std::span<const Metric> metrics,
-                                std::span<const double> values) {
-    double watts = nan;
-    std::size_t best = power_metrics.size();
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-        const auto rank =
-            static_cast<std::size_t>(std::ranges::find(power_metrics, metrics[i]) - power_metrics.begin());
-        if (rank < best && !std::isnan(values[i]) && plausible_power(values[i])) {
-            best = rank;
-            watts = values[i];
-        } else if (metrics[i] == gpu_power_limit_w && !std::isnan(values[i])) {
-            limit_w_ = values[i];
-        } else if (metrics[i] == gpu_busy_pct && !std::isnan(values[i])) {
-            busy_pct_ = values[i];
-        }
+/// Feeds the profile from the best power there is; a failed read is a gap in it too.
+void DeviceWindows::profile(Metric metric, std::int64_t time_ns, double value) {
+    if (metric == gpu_power_limit_w && !std::isnan(value)) {
+        limit_w_ = value;
+    } else if (metric == gpu_busy_pct) {
+        busy_pct_ = value;
     }
-    if (std::isnan(watts)) {
-        return;
-    }
-    if (!profile_) {
-        const SourceFacts* source = source_of(power_metrics[best]);
+    const auto rank =
+        static_cast<std::size_t>(std::ranges::find(power_metrics, metric) - power_metrics.begin());
+    if (rank < power_rank_ && !std::isnan(value)) {  // the first row may name a better one after a worse
+        power_rank_ = rank;
+        const SourceFacts* source = source_of(metric);
         const std::int64_t gap = max_gap_ns(source != nullptr ? source->period_s : facts_.period_s);
         profile_.emplace(profile_edges_, gap);
         power_1hz_.emplace(edges_, gap);
+        last_1hz_ns_.reset();
     }
-    profile_->add(time_ns, watts, limit_w_, busy_pct_);
-    if (last_1hz_ns_ == 0 || time_ns - last_1hz_ns_ >= ns_per_s) {
-        power_1hz_->add(time_ns, watts);
+    if (rank != power_rank_ || rank == power_metrics.size()) {
+        return;
+    }
+    profile_->add(time_ns, value, limit_w_, busy_pct_);
+    if (std::isnan(value) || !last_1hz_ns_ || time_ns - *last_1hz_ns_ >= ns_per_s) {
+        power_1hz_->add(time_ns, value);
         last_1hz_ns_ = time_ns;
     }
 }
@@ -131,6 +126,7 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
         }
         value = nan;
     }
+    profile(metric, time_ns, value);
     auto& slot = channels_[static_cast<std::size_t>(metric)];
     const Behaviour behaviour = sensors::info(metric).behaviour;
     if (!slot) {
@@ -184,7 +180,6 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
 
 void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
                         std::span<const double> values) {
-    profile_row(time_ns, metrics, values);
     std::array<bool, sensors::metric_count> filled{};
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         if (!std::isnan(values[i])) {

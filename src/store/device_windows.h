@@ -88,8 +88,7 @@ class DeviceWindows {
 
     void put(sensors::Metric metric, std::int64_t time_ns, double value);
     bool plausible_power(double watts) const;
-    void profile_row(std::int64_t time_ns, std::span<const sensors::Metric> metrics,
-                     std::span<const double> values);
+    void profile(sensors::Metric metric, std::int64_t time_ns, double value);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
     const Channel* channel(sensors::Metric metric) const;
@@ -101,8 +100,9 @@ class DeviceWindows {
     DeviceFacts facts_;
     std::optional<PowerProfile> profile_;
     std::optional<GaugeSeries> power_1hz_;
-    std::int64_t last_1hz_ns_ = 0;
+    std::optional<std::int64_t> last_1hz_ns_;
     double limit_w_, busy_pct_;  ///< last seen; NaN before
+    std::size_t power_rank_;     ///< of the power in the profile, among the metrics of power
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
     std::optional<meter::RefreshLog> refreshes_;
     std::int64_t out_of_order_ = 0, implausible_ = 0;

@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Hosts read ahead at once: a login node has many cores and other users.
+constexpr unsigned most_readers = 8;
 /// How long one transaction goes on before others get their turn.
 constexpr std::chrono::seconds turn{1};
 
@@ -112,13 +114,13 @@ std::map<HostKey, std::string> stored_fingerprints(const Database& database) {
     return stored;
 }
 
-/// Digests of hosts in order, read ahead on as many threads as there are cores: reading is most of a merge.
+/// Digests of hosts in order, read ahead on up to eight threads: reading is most of a merge.
 class ReadAhead {
   public:
     explicit ReadAhead(const std::vector<const HostFolder*>& folders) : folders_(folders) {}
 
     HostDigest next() {
-        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+        const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1U, most_readers);
         while (waiting_.size() < most && started_ < folders_.size()) {
             const HostFolder& folder = *folders_[started_++];
             waiting_.push(std::async(
