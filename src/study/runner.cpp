@@ -44,13 +44,12 @@ std::string numbers_below(int count) {
     return list;
 }
 
-std::string last_complaint(const fs::path& log) {
-    constexpr std::string_view prefix = "joulemark: ";
+std::string last_complaint(const fs::path& log, std::string_view program) {
     std::istringstream lines(files::read(log).value_or(""));
     std::string complaint;
     for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with(prefix)) {
-            complaint = line.substr(prefix.size());
+        if (const std::size_t end = line.find(": "); line.starts_with(program) && end < line.find(' ')) {
+            complaint = line.substr(end + 2);
         }
     }
     return complaint;
@@ -322,7 +321,7 @@ void Runner::attempt(const PlannedRun& run) {
                                   energy_j ? ", " + report::energy_text(*energy_j) : ""));
         return;
     }
-    std::string reason = ending.reason.empty() ? last_complaint(log) : ending.reason;
+    std::string reason = ending.reason.empty() ? last_complaint(log, "joulemark:") : ending.reason;
     // The meter refused the level, not permitted (3) or out of the device's range (2), before it began the
     // run.
     const bool is_refusal = ending.status == static_cast<int>(ExitCode::environment) ||
@@ -343,6 +342,12 @@ void Runner::attempt(const PlannedRun& run) {
         reason = fmt::format("exit status {}", state.exit_status);
     } else if (reason.empty()) {
         reason = fmt::format("exit status {}, without a complete record", ending.status);
+    }
+    // The same words go to every run: an option that the model does not know would fail them all, one by one.
+    if (!run.workload->model.empty() && failed_ == 1 && std::ranges::count(done_, true) == 0 &&
+        state.kind == RunState::Kind::failed && state.exit_status == static_cast<int>(ExitCode::bad_input)) {
+        throw bad_input("{}: run {} refuses what the study gives it, so no other is made: {}",
+                        study_.file.string(), run.id, last_complaint(log, "joulemark-"));
     }
     progress_.warn(fmt::format("{}: failed: {}; its output is in {}", title, reason, log.string()));
 }

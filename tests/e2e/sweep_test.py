@@ -135,6 +135,15 @@ class Runs(Folder):
         self.assertEqual([self.end(f"work-x{x}-r1")["exit_status"] for x in (1, 2, 3)], [0, 1, 0])
         self.assertIn("2 of 3 runs done, 1 failed", result.stderr)
 
+    def test_that_refuse_their_arguments_end_the_sweep_with_the_programs_sentence(self):
+        text = ("study: s\nworkload: {model: simulated, samples: 1000, set: {no_such_option: 3}}\n"
+                "factors: {gpus: [1, 2, 4]}\nsimulation: {accelerator: V100}\n")
+        result = self.sweep(text)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("so no other is made", result.stderr)
+        self.assertIn("no-such-option", result.stderr)
+        self.assertEqual(len(self.runs()), 1)
+
     def test_under_mpirun_have_as_many_ranks_as_gpus(self):
         text = ("study: s\nworkload: {name: work, command: [sh, -c, 'echo rank $OMPI_COMM_WORLD_RANK']}\n"
                 "factors: {gpus: [3]}\nlauncher: mpirun\n")
