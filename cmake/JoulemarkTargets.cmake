@@ -73,6 +73,18 @@ function(joulemark_library name)
   joulemark_use_headers(joulemark_${name} library)
 endfunction()
 
+# For what includes libtorch: its header alone costs each unit ten seconds of template instantiation, so that several sources
+# make one, and one precompiled header serves all.
+function(joulemark_compile_with_torch target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${JOULEMARK_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  if(NOT target STREQUAL joulemark_train_core)
+    # Compiled like that library (programs would get -fPIE, tests -O0), whose header it uses.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC -O2)
+    target_precompile_headers(${target} REUSE_FROM joulemark_train_core)
+  endif()
+endfunction()
+
 if(JOULEMARK_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

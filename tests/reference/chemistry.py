@@ -244,14 +244,22 @@ MODELS = {
 }
 
 
-def write(path, model, settings, seed, atoms, spread):
+def write(path, model, settings, seed, atoms, spread, **place):
     make, loss, _, _ = MODELS[model]
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     inputs = graph(generator, atoms, spread, settings.get("cutoff", math.inf))
     module = make(settings, inputs)
     fixture.save(
-        path, model=model, settings=settings, module=module, inputs=inputs, loss=loss, reference=REFERENCE, seed=seed
+        path,
+        model=model,
+        settings=settings,
+        module=module,
+        inputs=inputs,
+        loss=loss,
+        reference=REFERENCE,
+        seed=seed,
+        **place,
     )
 
 
@@ -260,6 +268,7 @@ def main():
     parser.add_argument("--small", metavar="FOLDER")
     parser.add_argument("--full", choices=MODELS)
     parser.add_argument("--seed", type=int, default=1)
+    fixture.add_options(parser)
     parser.add_argument("file", nargs="?")
     options = parser.parse_args()
     if options.small:
@@ -269,7 +278,7 @@ def main():
             write(path, model, small, options.seed, [5, 1, 7, 4], 3)
     if options.full:
         _, _, _, full = MODELS[options.full]
-        write(options.file, options.full, full, options.seed, [18, 21, 9, 15, 29, 17, 19, 3], 5)
+        write(options.file, options.full, full, options.seed, [18, 21, 9, 15, 29, 17, 19, 3], 5, **fixture.place_of(options))
 
 
 if __name__ == "__main__":

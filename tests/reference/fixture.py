@@ -2,6 +2,7 @@
 """Writes what `joulemark-parity` reads: weights, inputs, loss and gradients of a reference model in one file."""
 
 import json
+import math
 import pathlib
 import struct
 
@@ -32,34 +33,72 @@ def write_safetensors(path, tensors, metadata):
             file.write(tensor.numpy().tobytes())
 
 
-def save(path, *, model, settings, module, inputs, loss, reference, seed):
-    """Runs `loss(module, inputs)` and its backward in fp64 and writes all of it.
+def add_options(parser):
+    """Where and in which precision a full-size reference is computed."""
+    parser.add_argument("--precision", choices=("fp64", "fp32"), default="fp64", help="of the reference; default fp64")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of the reference; default cpu")
+
+
+def place_of(options):
+    return {"precision": options.precision, "device": options.device}
+
+
+def differentiate(module, inputs, loss, dtype, device):
+    """Loss and gradients by name, computed in `dtype` on `device`."""
+    module.to(device, dtype)
+    module.zero_grad()
+    placed = {name: tensor.to(device, dtype if tensor.is_floating_point() else None) for name, tensor in inputs.items()}
+    value = loss(module, placed)
+    value.backward()
+    return value.detach().clone(), {name: tensor.grad.clone() for name, tensor in module.named_parameters()}
+
+
+def worst_difference(gradients, reference):
+    """The measure of joulemark-parity: per tensor, relative to the larger of its norm and 1e-3 x that of all."""
+    norms = {name: tensor.double().norm().item() for name, tensor in reference.items()}
+    floor = 1e-3 * math.hypot(*norms.values())
+    return max(
+        ((gradients[name].double() - tensor.double()).norm().item() / max(norms[name], floor), name)
+        for name, tensor in reference.items()
+    )
+
+
+def save(path, *, model, settings, module, inputs, loss, reference, seed, precision="fp64", device="cpu"):
+    """Runs `loss(module, inputs)` and its backward and writes all of it.
 
     `module` is in the mode that is compared (batch norm, no dropout), its weights in fp32, in which they are
-    stored: they are exact in both precisions. `settings` are those of `--set`. `inputs` become fp64 where they are
-    floating.
+    stored: they are exact in both precisions. `settings` are those of `--set`. `inputs` take `precision` where they
+    are floating. With fp32, how far the reference is from itself in fp64 is measured too: behind many ReLUs, an
+    activation whose rounding error has another sign changes a gradient by far more than that error.
     """
-    weights = {name: tensor.clone() for name, tensor in module.named_parameters()}
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.deterministic = True
     persistent = module.state_dict()
+    weights = {name: tensor.clone() for name, tensor in module.named_parameters()}
     weights |= {name: tensor.clone() for name, tensor in module.named_buffers() if name in persistent}
-    module.double()
-    module.zero_grad()
-    wide = {name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in inputs.items()}
-    value = loss(module, wide)
-    value.backward()
-    tensors = {f"weight.{name}": tensor for name, tensor in weights.items()}
-    tensors |= {f"input.{name}": tensor for name, tensor in inputs.items()}
-    tensors["loss"] = value
-    tensors |= {f"gradient.{name}": tensor.grad for name, tensor in module.named_parameters()}
     metadata = {
         "model": model,
         "settings": " ".join(f"{name}={text(value)}" for name, value in settings.items()),
         "reference": f"{reference}, torch {torch.__version__.partition('+')[0]}",
         "seed": str(seed),
+        "precision": precision,
     }
+    own = ""
+    if precision == "fp32":
+        value, gradients = differentiate(module, inputs, loss, torch.float32, device)
+        _, exact = differentiate(module, inputs, loss, torch.float64, device)
+        distance, name = worst_difference(gradients, exact)
+        own = f", its own fp32 {distance:.1e} from its fp64 ({name})"
+    else:
+        value, gradients = differentiate(module, inputs, loss, torch.float64, device)
+    tensors = {f"weight.{name}": tensor for name, tensor in weights.items()}
+    tensors |= {f"input.{name}": tensor for name, tensor in inputs.items()}
+    tensors["loss"] = value
+    tensors |= {f"gradient.{name}": tensor for name, tensor in gradients.items()}
     pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_safetensors(path, tensors, metadata)
-    print(f"{path}: {model} {metadata['settings']}, loss {value.item():.6f}")
+    print(f"{path}: {model} {metadata['settings']}, {precision} on {device}, loss {value.item():.6f}{own}")
 
 
 def text(value):

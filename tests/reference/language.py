@@ -70,7 +70,7 @@ def loss(module, batch):
     return module(input_ids=batch["ids"], attention_mask=mask, labels=batch["labels"]).loss
 
 
-def write(name, size, settings, seed, path):
+def write(name, size, settings, seed, path, **place):
     torch.manual_seed(seed)
     module = MODELS[name](settings).eval()  # no dropout
     with torch.no_grad():
@@ -86,6 +86,7 @@ def write(name, size, settings, seed, path):
         loss=loss,
         reference=f"transformers {transformers.__version__}",
         seed=seed,
+        **place,
     )
 
 
@@ -96,10 +97,12 @@ def main():
     parser.add_argument("--small", action="store_true", help="both small fixtures")
     parser.add_argument("--full", metavar="MODEL", choices=sorted(FULL))
     parser.add_argument("--seed", type=int, default=1)
+    fixture.add_options(parser)
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.full:
-        write(arguments.full, "full", FULL[arguments.full] | FULL_COMMON, arguments.seed, arguments.out)
+        settings = FULL[arguments.full] | FULL_COMMON
+        write(arguments.full, "full", settings, arguments.seed, arguments.out, **fixture.place_of(arguments))
     elif arguments.small:
         for name in MODELS:
             write(name, "small", SMALL, arguments.seed, arguments.out / f"{name}.safetensors")

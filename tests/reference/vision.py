@@ -93,7 +93,7 @@ def forecast(module, inputs):
     return nn.functional.mse_loss(module(inputs["seen"]), inputs["wanted"])
 
 
-def make_fixture(path, model, seed, settings, batch, size, batch_statistics=False):
+def make_fixture(path, model, seed, settings, batch, size, batch_statistics=False, **place):
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     make = {"resnet50": make_resnet50, "vgg16": make_vgg16, "inception_v3": make_inception_v3, "unet": UNet}[model]
@@ -126,6 +126,7 @@ def make_fixture(path, model, seed, settings, batch, size, batch_statistics=Fals
         loss=loss,
         reference=reference,
         seed=seed,
+        **place,
     )
 
 
@@ -148,11 +149,12 @@ def main():
     parser.add_argument("--small", action="store_true", help="all small fixtures")
     parser.add_argument("--full", metavar="MODEL", choices=("resnet50", "vgg16", "inception_v3", "unet"))
     parser.add_argument("--seed", type=int, default=1)
+    fixture.add_options(parser)
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.full:
         size = {"inception_v3": 299, "unet": 384}.get(arguments.full, 224)
-        make_fixture(arguments.out, arguments.full, arguments.seed, {}, batch=2, size=size)
+        make_fixture(arguments.out, arguments.full, arguments.seed, {}, batch=2, size=size, **fixture.place_of(arguments))
     elif arguments.small:
         small(arguments.out, arguments.seed)
     else:

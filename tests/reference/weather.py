@@ -118,7 +118,7 @@ def loss(module, inputs):
     return total + 0 * (module.norm.weight.sum() + module.norm.bias.sum())
 
 
-def write(path, settings, seed, samples):
+def write(path, settings, seed, samples, **place):
     torch.manual_seed(seed)
     sizes = {name: value for name, value in settings.items() if name != "steps"}
     module = FourCastNet(**sizes)
@@ -137,6 +137,7 @@ def write(path, settings, seed, samples):
         loss=loss,
         reference="tests/reference/weather.py",
         seed=seed,
+        **place,
     )
 
 
@@ -176,6 +177,7 @@ def main():
     parser.add_argument("--full", choices=["fourcastnet"])
     parser.add_argument("--era5", metavar="FOLDER")
     parser.add_argument("--seed", type=int, default=1)
+    fixture.add_options(parser)
     parser.add_argument("file", nargs="?")
     options = parser.parse_args()
     if options.small:
@@ -183,7 +185,7 @@ def main():
     if options.era5:
         write_era5(pathlib.Path(options.era5))
     if options.full:
-        write(options.file, {**FULL, "steps": 1}, options.seed, 1)
+        write(options.file, {**FULL, "steps": 1}, options.seed, 1, **fixture.place_of(options))
 
 
 if __name__ == "__main__":

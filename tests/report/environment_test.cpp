@@ -37,7 +37,7 @@ TEST(Environment, HostsThatDifferInNameOnlyAreOneMachine) {
 
 TEST(Environment, ACutHostWithAnEmptyFileIsAMachineOfWhichNothingIsKnown) {
     store::RunRecord run;
-    run.hosts = {{"n1", json::object(), std::nullopt, {}}};
+    run.hosts = {{.host = "n1", .run_json = json::object()}};
     const json machines = environment({run}).at("machines");
     ASSERT_EQ(machines.size(), 1u);
     EXPECT_EQ(machines[0]["hosts"], json({"n1"}));

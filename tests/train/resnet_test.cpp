@@ -69,13 +69,13 @@ TEST(ResNet, GivesLogitsForAnyImageSizeAndLearnsOneBatchByHeart) {
     const torch::Tensor images = torch::randn({8, 3, 40, 56});
     EXPECT_EQ(network(images).sizes(), (std::vector<std::int64_t>{8, 5}));
     const torch::Tensor labels = torch::arange(8) % 5;
-    torch::optim::SGD sgd(network->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+    torch::optim::SGD optimizer(network->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
     double loss = 0;
     for (int step = 0; step < 30; ++step) {
-        sgd.zero_grad();
+        optimizer.zero_grad();
         const torch::Tensor value = torch::cross_entropy_loss(network(images), labels);
         value.backward();
-        sgd.step();
+        optimizer.step();
         loss = value.item<double>();
     }
     EXPECT_LT(loss, 0.3);  // ln 5 = 1.6 to begin with

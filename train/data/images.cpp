@@ -13,8 +13,6 @@ namespace joulemark::train {
 namespace {
 
 // Streams of random numbers that must not repeat each other.
-enum Stream : std::uint64_t { pattern_stream = 1, noise_stream = 2, crop_stream = 3 };
-
 Sample labelled(torch::Tensor image, std::int64_t label) {
     torch::Tensor target = torch::empty({}, torch::kInt64);
     *target.mutable_data_ptr<std::int64_t>() = label;

@@ -19,7 +19,6 @@ namespace joulemark::train {
 namespace {
 
 constexpr std::uint32_t most_for_statistics = 10'000;
-constexpr std::uint64_t molecule_stream = 31;
 
 /// How many of 100,000 molecules of QM9 have 3, 4, ... 29 atoms.
 constexpr std::array<std::uint32_t, 27> sizes = {1,    4,    5,    9,    16,    49,    124,   362,   807,

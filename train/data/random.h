@@ -35,4 +35,18 @@ class KeyedRandom {
     std::uint64_t state_ = 0;
 };
 
+/// Stands in a key behind the seed: keeps what is drawn for one purpose apart from what is drawn for another.
+enum RandomStream : std::uint64_t {
+    pattern_stream = 1,
+    noise_stream = 2,
+    crop_stream = 3,
+    dropout_stream = 16,
+    mask_stream = 21,
+    text_stream = 22,
+    molecule_stream = 31,
+    field_stream = 32,
+    drift_stream = 33,
+    wave_stream = 34,
+};
+
 }  // namespace joulemark::train

@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* array_name = "vil";
 
-enum Stream : std::uint64_t { field_stream = 32, drift_stream = 33 };
-
 std::vector<fs::path> hdf5_files(const fs::path& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {

@@ -15,7 +15,6 @@ namespace joulemark::train {
 namespace {
 
 constexpr int waves = 6;
-constexpr std::uint64_t wave_stream = 21;
 
 }  // namespace
 

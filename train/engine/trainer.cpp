@@ -26,7 +26,6 @@ namespace {
 
 constexpr int loader_prefetch = 3;
 constexpr int most_loader_threads = 16;
-constexpr std::uint64_t dropout_stream = 16;  // of random numbers; data sets have streams of their own
 
 int usable_cores() {
     cpu_set_t set;

@@ -12,7 +12,7 @@ namespace {
 namespace nn = torch::nn;
 using torch::Tensor;
 
-constexpr std::int64_t elements = 95;
+constexpr std::int64_t dimenet_elements = 95;
 constexpr int output_layers = 3;
 
 /// A layer whose weight is orthogonal, scaled to a variance of 2 / (in + out); bias 0.
@@ -176,7 +176,7 @@ Tensor DimeNetOutputImpl::forward(const Tensor& x, const Tensor& rbf, const Tens
 DimeNet::DimeNet(const DimeNetConfig& config)
     : config_(config),
       basis_(config.spherical, config.radial),
-      embedding_(elements, config.hidden),
+      embedding_(dimenet_elements, config.hidden),
       lin_rbf_(config.radial, config.hidden),
       lin_(3 * config.hidden, config.hidden) {
     frequencies_ = register_module("rbf", std::make_shared<nn::Module>())

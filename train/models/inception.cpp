@@ -87,7 +87,7 @@ Tensor transformed(const Tensor& x) {
                         1);
 }
 
-nn::Linear linear(std::int64_t in, std::int64_t out, double sd) {
+nn::Linear linear_of_deviation(std::int64_t in, std::int64_t out, double sd) {
     nn::Linear layer(in, out);
     nn::init::normal_(layer->weight, 0, sd);
     return layer;
@@ -154,7 +154,7 @@ Tensor InceptionBlockImpl::forward(const Tensor& x) {
 InceptionAuxImpl::InceptionAuxImpl(std::int64_t in, const InceptionConfig& config)
     : conv0_(in, config.channels(128), k1, config),
       conv1_(config.channels(128), config.channels(768), k5_inside, config),
-      fc_(linear(config.channels(768), config.classes, deviation_of_head)) {
+      fc_(linear_of_deviation(config.channels(768), config.classes, deviation_of_head)) {
     register_module("conv0", conv0_);
     register_module("conv1", conv1_);
     register_module("fc", fc_);
@@ -199,7 +199,7 @@ InceptionImpl::InceptionImpl(const InceptionConfig& config)
     add(behind_head_, "Mixed_7b", block_e());
     add(behind_head_, "Mixed_7c", block_e());
     register_module("dropout", dropout_);
-    fc_ = register_module("fc", linear(channels, config.classes, deviation));
+    fc_ = register_module("fc", linear_of_deviation(channels, config.classes, deviation));
 }
 
 InceptionImpl::Logits InceptionImpl::forward(Tensor x, bool with_head) {

@@ -13,7 +13,7 @@ namespace {
 namespace nn = torch::nn;
 using torch::Tensor;
 
-constexpr std::int64_t elements = 100;
+constexpr std::int64_t pna_elements = 100;
 constexpr std::int64_t aggregators = 4;
 constexpr std::int64_t scalers = 3;
 constexpr double least_variance = 1e-5;
@@ -111,7 +111,7 @@ Tensor PnaConvImpl::forward(const Tensor& x, const Tensor& basis, const Tensor& 
 
 Pna::Pna(const PnaConfig& config)
     : config_(config),
-      node_emb_(elements, config.hidden),
+      node_emb_(pna_elements, config.hidden),
       offset_(torch::linspace(0, config.cutoff, config.gaussians)),
       coefficient_(-0.5 / std::pow((offset_[1] - offset_[0]).item<double>(), 2)),
       mlp0_(config.hidden, 50),

@@ -10,9 +10,9 @@ namespace {
 namespace nn = torch::nn;
 using torch::Tensor;
 
-constexpr std::int64_t elements = 100;
+constexpr std::int64_t schnet_elements = 100;
 
-nn::Linear linear(std::int64_t in, std::int64_t out, bool bias = true) {
+nn::Linear xavier_linear(std::int64_t in, std::int64_t out, bool bias = true) {
     nn::Linear layer(nn::LinearOptions(in, out).bias(bias));
     nn::init::xavier_uniform_(layer->weight);
     if (bias) {
@@ -39,11 +39,11 @@ SchNetConfig SchNetConfig::from(HyperParameters& settings) {
 }
 
 SchNetInteractionImpl::SchNetInteractionImpl(const SchNetConfig& config)
-    : filter1_(linear(config.gaussians, config.filters)),
-      filter2_(linear(config.filters, config.filters)),
-      lin1_(linear(config.hidden, config.filters, false)),
-      lin2_(linear(config.filters, config.hidden)),
-      lin_(linear(config.hidden, config.hidden)) {
+    : filter1_(xavier_linear(config.gaussians, config.filters)),
+      filter2_(xavier_linear(config.filters, config.filters)),
+      lin1_(xavier_linear(config.hidden, config.filters, false)),
+      lin2_(xavier_linear(config.filters, config.hidden)),
+      lin_(xavier_linear(config.hidden, config.hidden)) {
     const auto mlp = register_module("mlp", std::make_shared<nn::Module>());
     mlp->register_module("0", filter1_);
     mlp->register_module("2", filter2_);
@@ -62,11 +62,11 @@ Tensor SchNetInteractionImpl::forward(const Tensor& x, const Tensor& basis, cons
 
 SchNet::SchNet(const SchNetConfig& config)
     : config_(config),
-      embedding_(nn::EmbeddingOptions(elements, config.hidden).padding_idx(0)),
+      embedding_(nn::EmbeddingOptions(schnet_elements, config.hidden).padding_idx(0)),
       offset_(torch::linspace(0, config.cutoff, config.gaussians)),
       coefficient_(-0.5 / std::pow((offset_[1] - offset_[0]).item<double>(), 2)),
-      lin1_(linear(config.hidden, config.hidden / 2)),
-      lin2_(linear(config.hidden / 2, 1)) {
+      lin1_(xavier_linear(config.hidden, config.hidden / 2)),
+      lin2_(xavier_linear(config.hidden / 2, 1)) {
     register_module("embedding", embedding_);
     register_module("distance_expansion", std::make_shared<nn::Module>())->register_buffer("offset", offset_);
     register_module("interactions", interactions_);

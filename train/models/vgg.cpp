@@ -15,7 +15,7 @@ struct Block {
 constexpr std::array<Block, 5> blocks = {{{2, 1}, {2, 2}, {3, 4}, {3, 8}, {3, 8}}};
 constexpr std::int64_t pooled = 7;  ///< pixels of a side behind the features, whatever the image
 
-nn::Linear linear(std::int64_t in, std::int64_t out) {
+nn::Linear normal_linear(std::int64_t in, std::int64_t out) {
     nn::Linear layer(in, out);
     nn::init::normal_(layer->weight, 0, 0.01);
     nn::init::zeros_(layer->bias);
@@ -42,9 +42,9 @@ VggImpl::VggImpl(const VggConfig& config) {
         }
         features_->push_back(nn::MaxPool2d(nn::MaxPool2dOptions(2)));
     }
-    classifier_ = nn::Sequential(linear(channels * pooled * pooled, config.hidden), relu(),
-                                 nn::Dropout(config.dropout), linear(config.hidden, config.hidden), relu(),
-                                 nn::Dropout(config.dropout), linear(config.hidden, config.classes));
+    classifier_ = nn::Sequential(normal_linear(channels * pooled * pooled, config.hidden), relu(),
+                                 nn::Dropout(config.dropout), normal_linear(config.hidden, config.hidden), relu(),
+                                 nn::Dropout(config.dropout), normal_linear(config.hidden, config.classes));
     register_module("features", features_);
     register_module("classifier", classifier_);
 }

@@ -104,8 +104,17 @@ Worst compare(const torch::nn::Module& module, std::map<std::string, torch::Tens
     return worst;
 }
 
-int check(const std::string& path, torch::Dtype dtype, torch::Device device) {
+/// `wanted` is empty for the fixture's own precision.
+int check(const std::string& path, const std::string& wanted, torch::Device device) {
     const SafeTensors fixture = read_safetensors(path);
+    const auto stated = fixture.metadata.find("precision");
+    const std::string reference_precision = stated == fixture.metadata.end() ? "fp64" : stated->second;
+    const std::string precision = wanted.empty() ? reference_precision : wanted;
+    if (precision == "fp64" && reference_precision != "fp64") {
+        throw bad_input("{} was computed in {}: nothing in fp64 can be held against it", path,
+                        reference_precision);
+    }
+    const torch::Dtype dtype = precision == "fp64" ? torch::kFloat64 : torch::kFloat32;
     const std::string name = metadata_of(fixture, "model", path);
     const auto row =
         std::ranges::find(models, name, [](const Row& entry) { return std::string(entry.name); });
@@ -132,10 +141,11 @@ int check(const std::string& path, torch::Dtype dtype, torch::Device device) {
     const Worst worst = compare(module, part_of(fixture, "gradient."), path);
     const bool agrees = loss_difference <= tolerance && worst.difference <= tolerance;
     fmt::print(
-        "{:14} {} {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {}  [{}; seed {}]\n",
-        name, dtype == torch::kFloat64 ? "fp64" : "fp32", module.parameters().size(), loss_difference,
-        worst.difference, worst.name, tolerance, agrees ? "agrees" : "DIFFERS",
-        metadata_of(fixture, "reference", path), metadata_of(fixture, "seed", path));
+        "{:14} {} against {}, {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {}  [{}; "
+        "seed {}]\n",
+        name, precision, reference_precision, module.parameters().size(), loss_difference, worst.difference,
+        worst.name, tolerance, agrees ? "agrees" : "DIFFERS", metadata_of(fixture, "reference", path),
+        metadata_of(fixture, "seed", path));
     return static_cast<int>(agrees ? ExitCode::ok : ExitCode::check_failed);
 }
 
@@ -146,10 +156,11 @@ int run(int argc, char** argv) {
         "Example:\n  joulemark-parity tests/reference/fixtures/resnet50.safetensors --dtype fp32\n"
         "Exit status 0: all agree; 1: some differ.");
     std::string path;
-    std::string dtype = "fp64";
+    std::string precision;
     std::string device = "cpu";
     app.add_option("file", path, "a fixture")->type_name("FILE")->required();
-    app.add_option("--dtype", dtype, "precision; default fp64")->check(CLI::IsMember({"fp64", "fp32"}));
+    app.add_option("--dtype", precision, "precision; default the fixture's")
+        ->check(CLI::IsMember({"fp64", "fp32"}));
     app.add_option("--device", device, "default cpu")->check(CLI::IsMember({"cpu", "cuda"}));
     try {
         app.parse(argc, argv);
@@ -161,7 +172,8 @@ int run(int argc, char** argv) {
     }
     at::globalContext().setAllowTF32CuBLAS(false);
     at::globalContext().setAllowTF32CuDNN(false);
-    return check(path, dtype == "fp64" ? torch::kFloat64 : torch::kFloat32, torch::Device(device));
+    at::globalContext().setDeterministicCuDNN(true);
+    return check(path, precision, torch::Device(device));
 }
 
 }  // namespace

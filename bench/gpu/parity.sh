@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Loss and gradients of every model at full size against the reference implementations, with weights and inputs from SEED
+# (default 20261130), in fp64 and in fp32. Both sides compute on the GPU, in the same precision.
+#
+#   bench/gpu/parity.sh OUT [BUNDLE] [SEED]
+#
+# Needs a CUDA build of PyTorch with torchvision, transformers and torch_geometric in the python3 of PATH.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+out=$1
+bundle=${2:-}
+seed=${3:-20261130}
+mkdir -p "$out"
+. bench/gpu/build.sh
+
+step "parity at full size, seed $seed"
+export out seed
+parity() { # DOMAIN:MODEL PRECISION
+    local domain=${1%%:*} model=${1#*:} file=$out/${1#*:}-$2.safetensors
+    if timeout 200 python3 "tests/reference/$domain.py" --full "$model" --seed "$seed" --precision "$2" --device cuda "$file" \
+        > "$file.log" 2>&1; then
+        tail -1 "$file.log" | sed "s|^$out/||"
+        timeout 90 build/gpu/tests/joulemark-parity "$file" --device cuda || true
+    else
+        echo "$model: no reference: $(tail -1 "$file.log")"
+    fi
+    rm -f "$file" "$file.log"
+}
+export -f parity
+for model in weather:fourcastnet vision:inception_v3 vision:vgg16 vision:unet vision:resnet50 language:bert-base language:distilbert \
+             chemistry:dimenet chemistry:pna chemistry:schnet chemistry:nnconv; do
+    printf '%s fp64\n%s fp32\n' "$model" "$model"
+done | xargs -P 6 -L 1 bash -c 'parity "$@"' - | tee "$out/parity.txt"
