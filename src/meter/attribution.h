@@ -18,11 +18,11 @@ namespace joulemark::meter {
 /// A region longer than this many refreshes is measured well enough by the difference of its counter.
 inline constexpr double longest_attributed_refreshes = 50;
 
-/// A new value of an energy counter. The read at `earliest_ns` did not show it yet, the one at `latest_ns`
-/// did.
+/// A new value of a sensor: of an energy counter in joules, of a power reading in watts. The read at
+/// `earliest_ns` did not show it yet, the one at `latest_ns` did.
 struct Refresh {
     std::int64_t earliest_ns, latest_ns;
-    double energy_j;
+    double value;
     bool continues;  ///< false: readings between this value and the one before it were not kept
 };
 

@@ -198,12 +198,14 @@ Timeline cut(std::span<const RegionSpan> regions, std::int64_t first_ns, std::in
     return timeline;
 }
 
-Increments increments(std::span<const Refresh> refreshes, std::int64_t origin_ns, double known_refresh_s) {
-    Increments found;
+Instants instants(std::span<const Refresh> refreshes, std::int64_t origin_ns, double known_refresh_s) {
+    Instants found;
     double& refresh_s = found.refresh_s;
     refresh_s = known_refresh_s;
     const std::size_t n = refreshes.size();
-    std::vector<double> at(n), slack(n), gaps;
+    std::vector<double> slack(n), gaps;
+    std::vector<double>& at = found.at_s;
+    at.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
         const double latest = seconds(refreshes[i].latest_ns - origin_ns);
         double earliest = seconds(refreshes[i].earliest_ns - origin_ns);
@@ -224,9 +226,16 @@ Increments increments(std::span<const Refresh> refreshes, std::int64_t origin_ns
         at = line->at_s;
         found.on_grid = true;
     }
-    for (std::size_t i = 1; i < n; ++i) {
+    return found;
+}
+
+Increments increments(std::span<const Refresh> refreshes, std::int64_t origin_ns, double known_refresh_s) {
+    const Instants when = instants(refreshes, origin_ns, known_refresh_s);
+    const std::vector<double>& at = when.at_s;
+    Increments found{.steps = {}, .refresh_s = when.refresh_s, .on_grid = when.on_grid};
+    for (std::size_t i = 1; i < at.size(); ++i) {
         if (refreshes[i].continues && at[i] > at[i - 1]) {
-            found.steps.push_back({at[i - 1], at[i], refreshes[i].energy_j - refreshes[i - 1].energy_j});
+            found.steps.push_back({at[i - 1], at[i], refreshes[i].value - refreshes[i - 1].value});
         }
     }
     return found;

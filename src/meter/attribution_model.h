@@ -36,8 +36,16 @@ struct Increment {
     double from_s, to_s, energy_j;
 };
 
-/// The instants of refreshes: on a regular grid where their bounds allow one, else amid their bounds. The
-/// refresh period is estimated where it is not known (0).
+/// When refreshes took place: on a regular grid where their bounds allow one, else amid their bounds. The
+/// refresh period is estimated where it is not known (0), from refreshes that follow one another.
+struct Instants {
+    std::vector<double> at_s;
+    double refresh_s = 0;
+    bool on_grid = false;
+};
+Instants instants(std::span<const Refresh> refreshes, std::int64_t origin_ns, double known_refresh_s);
+
+/// The increments of a counter between those instants.
 struct Increments {
     std::vector<Increment> steps;
     double refresh_s = 0;

@@ -123,7 +123,7 @@ TEST(Attribution, LongRegionsReduceToTheDifferenceOfTheCounter) {
     ASSERT_TRUE(found);
     for (std::size_t i = 0; i < regions.size(); ++i) {
         const auto at = [&](std::int64_t time_ns) {
-            return std::ranges::lower_bound(refreshes, time_ns, {}, &Refresh::latest_ns)->energy_j;
+            return std::ranges::lower_bound(refreshes, time_ns, {}, &Refresh::latest_ns)->value;
         };
         const double difference = at(regions[i].end_ns) - at(regions[i].start_ns);
         ASSERT_TRUE(found->regions[i]);

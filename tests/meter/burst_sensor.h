@@ -10,6 +10,7 @@
 
 #include "core/units.h"
 #include "meter/attribution.h"
+#include "meter/power_timing.h"
 
 namespace joulemark::meter {
 
@@ -56,6 +57,37 @@ class BurstSensor {
 
     /// Readings about every `poll_s`, and at every edge, until now.
     std::vector<Refresh> refreshes(const Timing& timing, double poll_s) {
+        RefreshLog log({{0, nanoseconds(now_s_)}});
+        poll(timing, poll_s, [&](double poll_at_s, double refreshed_s) {
+            const double energy_j = seen_j(refreshed_s - timing.lag_s, timing.window_s);
+            log.add(nanoseconds(poll_at_s), std::round(energy_j * 1e3) / 1e3);  // NVML counts millijoules
+        });
+        return log.refreshes();
+    }
+
+    /// The same of a power reading: the mean over the window. `noise_w` is drawn anew at each refresh.
+    std::vector<PowerReading> power(const Timing& timing, double poll_s, double noise_w = 0) {
+        std::vector<PowerReading> readings;
+        double last_s = -1e9, power_w = 0;
+        poll(timing, poll_s, [&](double poll_at_s, double refreshed_s) {
+            if (refreshed_s != last_s) {
+                last_s = refreshed_s;
+                const double to_s = refreshed_s - timing.lag_s;
+                power_w = (seen_j(to_s, 0) - seen_j(to_s - timing.window_s, 0)) / timing.window_s;
+                power_w = std::round((power_w + normal(noise_w)) * 1e3) / 1e3;
+            }
+            readings.push_back({nanoseconds(poll_at_s), power_w});
+        });
+        return readings;
+    }
+
+  private:
+    struct Piece {
+        double start_s, end_s, power_w;
+    };
+    /// Calls `each` with the time of every reading and of the refresh that it shows.
+    template <typename Each>
+    void poll(const Timing& timing, double poll_s, Each each) {
         std::vector<double> polls;
         for (double t = 0; t < now_s_; t += poll_s * uniform(0.8, 1.2)) {
             polls.push_back(t);
@@ -64,25 +96,18 @@ class BurstSensor {
             polls.insert(polls.end(), {piece.start_s, piece.end_s});
         }
         std::ranges::sort(polls);
-        RefreshLog log({{0, nanoseconds(now_s_)}});
         double refreshed_s = uniform(-timing.refresh_s, 0), next_s = refreshed_s + timing.refresh_s;
         double ideal_s = next_s;
-        for (const double poll : polls) {
-            while (next_s <= poll) {
+        for (const double at_s : polls) {
+            while (next_s <= at_s) {
                 refreshed_s = next_s;
                 ideal_s += timing.refresh_s;
                 next_s = std::max(refreshed_s, ideal_s + normal(timing.jitter_s));
             }
-            const double energy_j = seen_j(refreshed_s - timing.lag_s, timing.window_s);
-            log.add(nanoseconds(poll), std::round(energy_j * 1e3) / 1e3);  // NVML counts millijoules
+            each(at_s, refreshed_s);
         }
-        return log.refreshes();
     }
 
-  private:
-    struct Piece {
-        double start_s, end_s, power_w;
-    };
     double seen_j(double until_s, double window_s) const {
         const auto ramp = [&](double t) {
             return t <= 0 ? 0 : t < window_s ? t * t / (2 * window_s) : t - window_s / 2;
