@@ -9,7 +9,7 @@ namespace joulemark::sim {
 namespace {
 
 struct Line {
-    std::string path, accelerator = "V100", clock = "virtual";
+    std::string path, accelerator = "V100", clock = "virtual", sensors;
     unsigned gpus = 1;
     std::uint64_t seed = 1;
     double counter_latency_ms = 3.5;
@@ -43,6 +43,9 @@ void create(const Line& line) {
     options.clock = line.clock == "real" ? ClockMode::real : ClockMode::simulated;
     options.seed = line.seed;
     options.counter_latency_s = line.counter_latency_ms * 1e-3;
+    if (!line.sensors.empty()) {
+        options.sensors = parse_sensor_timing(line.sensors, "--sensors", *options.profile);
+    }
     for (const std::string& spec : line.faults) {
         const Fault fault = parse_fault(spec);
         if (fault.gpu >= static_cast<std::int32_t>(line.gpus)) {
@@ -78,6 +81,9 @@ void add_create(CLI::App& app) {
         ->add_option("--counter-latency-ms", line->counter_latency_ms,
                      "Of the energy counter, under the real clock")
         ->capture_default_str();
+    command->add_option("--sensors", line->sensors,
+                        "Timing of power and counter other than the accelerator's, as JSON such as "
+                        "'{\"counter_window_s\": 0.1}'; docs/simulation.md lists the keys");
     command->add_flag("--deny-controls", line->deny_controls, "No permission to set power limits and clocks");
     command
         ->add_option("--fault", line->faults,

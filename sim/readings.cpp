@@ -24,31 +24,32 @@ const Fault* Readings::fault(FaultKind kind, unsigned gpu, std::int64_t now,
 }
 
 std::int64_t Readings::refreshed_ns(unsigned gpu, std::int64_t now) const {
-    const std::int64_t period = state_.profile().refresh_ns;
+    const std::int64_t period = state_.sensors().refresh_ns;
     const auto offset =
         static_cast<std::int64_t>(mix(state_.seed(), gpu) % static_cast<std::uint64_t>(period));
     return now - (now - offset) % period;
 }
 
-double Readings::mean_power_w(unsigned gpu, std::int64_t now, std::int64_t window_ns) const {
+double Readings::mean_power_w(unsigned gpu, std::int64_t now, const SensorTiming::View& view) const {
     if (const Fault* frozen = fault(FaultKind::power_frozen, gpu, now)) {
         now = state_.start_ns() + frozen->after_ns;
     }
-    const std::int64_t end = refreshed_ns(gpu, now) - state_.profile().lag_ns;
-    return (state_.energy_j(gpu, end) - state_.energy_j(gpu, end - window_ns)) / seconds(window_ns);
+    const std::int64_t end = refreshed_ns(gpu, now) - view.lag_ns;
+    return (state_.energy_j(gpu, end) - state_.energy_j(gpu, end - view.window_ns)) / seconds(view.window_ns);
 }
 
 double Readings::power_instant_w(unsigned gpu, std::int64_t now) const {
-    return mean_power_w(gpu, now, state_.profile().instant_window_ns);
+    return mean_power_w(gpu, now, state_.sensors().instant);
 }
 
 double Readings::power_average_w(unsigned gpu, std::int64_t now) const {
-    return mean_power_w(gpu, now, ns_per_s);
+    return mean_power_w(gpu, now, state_.sensors().average);
 }
 
 double Readings::energy_j(unsigned gpu, std::int64_t now) const {
     const auto at = [&](std::int64_t time) {
-        return state_.energy_j(gpu, refreshed_ns(gpu, time) - state_.profile().lag_ns);
+        const auto& [lag_ns, window_ns] = state_.sensors().counter;
+        return state_.mean_energy_j(gpu, refreshed_ns(gpu, time) - lag_ns, window_ns);
     };
     const auto since = [&](const Fault& fault) { return state_.start_ns() + fault.after_ns; };
     const Fault* frozen = fault(FaultKind::counter_freeze, gpu, now);

@@ -17,7 +17,7 @@ class Readings {
     explicit Readings(const State& state) : state_(state), faults_(state.faults()) {}
 
     double power_instant_w(unsigned gpu, std::int64_t now) const;
-    double power_average_w(unsigned gpu, std::int64_t now) const;  ///< over 1 s
+    double power_average_w(unsigned gpu, std::int64_t now) const;
     double energy_j(unsigned gpu, std::int64_t now) const;  ///< the counter, from the start of the driver
     double busy_pct(unsigned gpu, std::int64_t now) const;  ///< over 1 s
     double sm_clock_mhz(unsigned gpu, std::int64_t now) const;
@@ -31,7 +31,7 @@ class Readings {
     std::int64_t refreshed_ns(unsigned gpu, std::int64_t now) const;
 
   private:
-    double mean_power_w(unsigned gpu, std::int64_t now, std::int64_t window_ns) const;
+    double mean_power_w(unsigned gpu, std::int64_t now, const SensorTiming::View& view) const;
 
     const State& state_;
     std::vector<Fault> faults_;

@@ -27,7 +27,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "atomics in shared memory must not hide a lock");
 
-constexpr char magic[8] = {'J', 'M', 'S', 'I', 'M', '0', '1', '\0'};
+constexpr char magic[8] = {'J', 'M', 'S', 'I', 'M', '0', '2', '\0'};
 constexpr std::size_t page = 4096;
 constexpr std::size_t header_bytes = (sizeof(Header) + page - 1) / page * page;
 constexpr std::uint64_t allocation_step = 512;  // segments
@@ -72,6 +72,7 @@ void State::create(const std::filesystem::path& path, const Options& options) {
     header->realtime_ns = clock.realtime_ns();
     header->now_ns = header->start_ns;
     header->counter_latency_s = options.counter_latency_s;
+    header->sensors = options.sensors.value_or(SensorTiming(*options.profile));
     header->faults = static_cast<std::uint32_t>(options.faults.size());
     std::ranges::copy(options.faults, header->fault);
     for (Slot& slot : header->slot) {
@@ -215,6 +216,30 @@ double State::energy_j(unsigned gpu, std::int64_t time_ns) const {
     const std::int64_t loaded_until = std::min(time_ns, segment->end_ns.load());
     return segment->energy_j + segment->power_w * seconds(loaded_until - segment->start_ns) +
            idle * seconds(time_ns - loaded_until);
+}
+
+double State::mean_energy_j(unsigned gpu, std::int64_t time_ns, std::int64_t window_ns) const {
+    if (window_ns <= 0) {
+        return energy_j(gpu, time_ns);
+    }
+    // Energy is a straight line between the edges of loads.
+    const std::span<const Segment> log = segments(gpu);
+    const auto edge_after = [&](std::int64_t time) {
+        const auto next = std::ranges::upper_bound(log, time, {}, &Segment::start_ns);
+        std::int64_t edge = next == log.end() ? time_ns : std::min(time_ns, next->start_ns);
+        if (next != log.begin() && std::prev(next)->end_ns > time) {
+            edge = std::min(edge, std::prev(next)->end_ns.load());
+        }
+        return edge;
+    };
+    double area = 0;  // in joule seconds, above the energy at the start
+    const std::int64_t start = time_ns - window_ns;
+    const double base_j = energy_j(gpu, start);
+    for (std::int64_t from = start, to = 0; from < time_ns; from = to) {
+        to = edge_after(from);
+        area += (energy_j(gpu, from) + energy_j(gpu, to) - 2 * base_j) / 2 * seconds(to - from);
+    }
+    return base_j + area / seconds(window_ns);
 }
 
 double State::busy_s(unsigned gpu, std::int64_t time_ns) const {

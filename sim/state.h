@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "core/files.h"
 #include "sim/fault.h"
 #include "sim/profile.h"
+#include "sim/sensor_timing.h"
 
 namespace joulemark::sim {
 
@@ -36,6 +38,7 @@ struct Options {
     ClockMode clock = ClockMode::simulated;
     std::uint64_t seed = 1;
     double counter_latency_s = 3.5e-3;  ///< only under the real clock: a simulated instant is frozen
+    std::optional<SensorTiming> sensors = {};  ///< else the accelerator's
     std::vector<Fault> faults;
 };
 
@@ -91,6 +94,7 @@ struct Header {
     std::int64_t start_ns;     ///< of the clock
     std::int64_t realtime_ns;  ///< at start_ns
     double counter_latency_s;
+    SensorTiming sensors;
     Fault fault[max_faults];
     std::atomic<std::int64_t> now_ns;   ///< of the simulated clock
     std::atomic<std::uint64_t> owners;  ///< given out so far
@@ -117,6 +121,7 @@ class State {
     bool real_clock() const { return header_->clock == ClockMode::real; }
     std::uint64_t seed() const { return header_->seed; }
     std::int64_t start_ns() const { return header_->start_ns; }
+    const SensorTiming& sensors() const { return header_->sensors; }
     double counter_latency_s() const { return header_->counter_latency_s; }
     std::vector<Fault> faults() const { return {header_->fault, header_->fault + header_->faults}; }
     std::int64_t now_ns() const;
@@ -153,6 +158,8 @@ class State {
     Segment* segment_at(unsigned gpu, std::int64_t time_ns) const;
     /// Closed forms, at any time up to now.
     double energy_j(unsigned gpu, std::int64_t time_ns) const;
+    /// Mean of energy_j over the window that ends at a time; without a window, what it is then.
+    double mean_energy_j(unsigned gpu, std::int64_t time_ns, std::int64_t window_ns) const;
     double busy_s(unsigned gpu, std::int64_t time_ns) const;
     double temperature_c(unsigned gpu, std::int64_t time_ns) const;
     /// Null when the GPU idles.

@@ -16,7 +16,8 @@ constexpr std::int64_t ms = 1'000'000;
 
 /// Idle for 10 s, 500 W for 10 s, idle again; the clock stands 10 s later.
 struct Burst {
-    explicit Burst(std::vector<std::string> faults = {}) : simulated("H200", 2, std::move(faults)) {
+    explicit Burst(std::vector<std::string> faults = {}, const std::string& sensors = "{}")
+        : simulated("H200", 2, std::move(faults), ClockMode::simulated, sensors) {
         const auto driver = Participant::join(state, true);
         driver->sleep_until(begin);
         state.append(
@@ -54,6 +55,43 @@ TEST(Readings, TheCounterIsTheTruthAtItsRefreshLessItsLag) {
         ASSERT_GT(refreshed, t - 100 * ms);
         ASSERT_DOUBLE_EQ(burst.readings.energy_j(0, t), burst.state.energy_j(0, refreshed - 50 * ms));
     }
+}
+
+TEST(Readings, SensorsSeeTimeAsTheyAreTold) {
+    const Burst burst({}, R"({"refresh_s": 0.02, "counter_lag_s": 0.03, "counter_window_s": 0.2,
+                              "instant_lag_s": 0, "instant_window_s": 0.05, "average_window_s": 2})");
+    const auto mean_j = [&](std::int64_t from, std::int64_t to) {  // by sums, 0.1 ms at a time
+        double sum = 0;
+        int n = 0;
+        for (std::int64_t t = from + ms / 20; t < to; t += ms / 10, ++n) {
+            sum += burst.state.energy_j(0, t);
+        }
+        return sum / n;
+    };
+    for (const std::int64_t edge : {burst.begin, burst.end}) {
+        for (std::int64_t t = edge - 100 * ms; t < edge + 400 * ms; t += 7 * ms) {
+            const std::int64_t refreshed = burst.readings.refreshed_ns(0, t);
+            ASSERT_GT(refreshed, t - 20 * ms);
+            ASSERT_NEAR(burst.readings.energy_j(0, t), mean_j(refreshed - 230 * ms, refreshed - 30 * ms), 1e-3);
+            ASSERT_NEAR(burst.readings.power_instant_w(0, t),
+                        (burst.state.energy_j(0, refreshed) - burst.state.energy_j(0, refreshed - 50 * ms)) /
+                            0.05,
+                        1e-6);
+        }
+    }
+    EXPECT_NEAR(burst.readings.power_average_w(0, burst.begin + 1060 * ms), (75 + 500) / 2.0, 5);
+}
+
+TEST(Readings, SensorTimingThatCannotBeIsRefused) {
+    const Profile& profile = *find_profile("H200");
+    for (const char* text : {"[]", R"({"window_s": 1})", R"({"instant_window_s": 0})", R"({"refresh_s": "1"})",
+                             R"({"counter_lag_s": -0.1})", R"({"average_lag_s": 1e9})"}) {
+        EXPECT_THROW(parse_sensor_timing(text, "test", profile), Error) << text;
+    }
+    const SensorTiming timing = parse_sensor_timing(R"({"average_lag_s": 0.2})", "test", profile);
+    EXPECT_EQ(timing.average.lag_ns, 200 * ms);
+    EXPECT_EQ(timing.average.window_ns, ns_per_s);
+    EXPECT_EQ(timing.counter.lag_ns, profile.lag_ns);
 }
 
 TEST(Readings, RefreshTakesPlaceOncePerPeriod) {

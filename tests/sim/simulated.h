@@ -18,11 +18,17 @@ namespace joulemark::sim {
 class Simulated {
   public:
     explicit Simulated(std::string_view accelerator = "H200", unsigned gpus = 2,
-                       std::vector<std::string> faults = {}, ClockMode clock = ClockMode::simulated) {
+                       std::vector<std::string> faults = {}, ClockMode clock = ClockMode::simulated,
+                       const std::string& sensors = "{}") {
         static int made = 0;
         path = std::filesystem::temp_directory_path() /
                ("joulemark-sim-test-" + std::to_string(getpid()) + "-" + std::to_string(++made));
-        Options options{.profile = find_profile(accelerator), .gpus = gpus, .clock = clock, .faults = {}};
+        const Profile& profile = *find_profile(accelerator);
+        Options options{.profile = &profile,
+                        .gpus = gpus,
+                        .clock = clock,
+                        .sensors = parse_sensor_timing(sensors, "sensors", profile),
+                        .faults = {}};
         for (const auto& fault : faults) {
             options.faults.push_back(parse_fault(fault));
         }
