@@ -18,6 +18,7 @@
 #include "engine/options.h"
 #include "engine/registry.h"
 #include "engine/trainer.h"
+#include "loads/square_wave.h"
 #include "parallel/ranks.h"
 #include "parallel/world.h"
 #include "report/terminal.h"
@@ -61,7 +62,15 @@ void list_models() {
                    fmt::format("{}", defaults.epochs), fmt::format("{}", defaults.local_batch),
                    describe_optimizer(defaults), describe_learning_rate(defaults)});
     }
-    fmt::print("{}", table.text());
+    fmt::print("{}\nsquare-wave is no model but a load for calibrating sensors: joulemark-train square-wave --help\n",
+               table.text());
+}
+
+int square_wave_command(std::vector<std::string> words) {
+    if (const auto wave = parse_square_wave(std::move(words))) {
+        run_square_wave(*wave);
+    }
+    return 0;
 }
 
 int make_images_command(std::vector<std::string> words) {
@@ -155,6 +164,9 @@ int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
     }
     if (!words.empty() && words.front() == "make-vocab") {
         return make_vocabulary_command({words.begin() + 1, words.end()});
+    }
+    if (!words.empty() && words.front() == "square-wave") {
+        return square_wave_command({words.begin() + 1, words.end()});
     }
     World world(ranks);
     return train_command(words.empty() ? std::vector<std::string>{"--help"} : words, ranks, world);

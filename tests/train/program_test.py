@@ -64,6 +64,8 @@ class Program(unittest.TestCase):
         self.assertIn("Examples:", run("--help").stdout)
         self.assertEqual(run().stdout, run("--help").stdout)
         self.assertIn("25557032", run("--list").stdout)
+        self.assertIn("square-wave is no model but a load", run("--list").stdout)
+        self.assertIn("--high-s", run("square-wave", "--help").stdout)
         self.assertIn("libtorch", run("--version").stdout)
 
     def test_learns_the_generated_images(self):
@@ -244,6 +246,8 @@ class Program(unittest.TestCase):
             ),
             (["resnet50", "--dataset", str(self.images), "--classes", "2"], "fewer than the 3 class folders"),
             (["make-images", str(self.scratch / "x"), "--classes", "1"], "--classes"),
+            (["square-wave", "--high-s", "0"], "--high-s"),
+            (["square-wave", "--repeats", "none"], "--repeats"),
         ]
         for words, part in refused:
             with self.subTest(words=words):
@@ -252,6 +256,28 @@ class Program(unittest.TestCase):
             result = run("resnet50", "--dataset", str(broken), "--local-batch", "2", "--quiet", *TINY)
             self.assertEqual(result.returncode, 2)
             self.assertIn("none of the 2 samples", result.stderr.splitlines()[-1])
+
+    def test_a_square_wave_marks_each_burst(self):
+        path = str(self.scratch / "s")
+        meter = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(meter.close)
+        meter.bind(path)
+        wave = ["--device", "cpu", "--size", "128", "--high-s", "0.05", "--low-s", "0.02", "--repeats", "5"]
+        result = run("square-wave", *wave, JOULEMARK_SOCKET=path, OMP_NUM_THREADS="1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        meter.setblocking(False)
+        messages = []
+        try:
+            while True:
+                messages.append(json.loads(meter.recv(65536)))
+        except BlockingIOError:
+            pass
+        self.assertEqual(messages[0]["data"], {"workload": "square-wave", "device": "cpu", "size": 128})
+        edges = [(m["event"], m["name"], m["index"]) for m in messages[1:]]
+        self.assertEqual(edges, [(event, "square", i) for i in range(5) for event in ("begin", "end")])
+        times = [m["t"] for m in messages[1:]]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(len(set(times)), len(times))
 
     def test_says_when_the_environment_cannot(self):
         self.assert_refused(run("resnet50", "--device", "cpu", "--precision", "tf32"), 3, "NVIDIA GPU")

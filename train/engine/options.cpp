@@ -36,6 +36,7 @@ constexpr const char* example = R"(Examples:
   mpirun -n 2 joulemark-train resnet50 --dataset images --image-size 64 --global-batch 32 --epochs 3
   torchrun --nproc-per-node 4 --no-python joulemark-train resnet50 --dataset /data/imagenet --precision bf16 --channels-last
 
+`joulemark-train square-wave` is no model but a load in bursts, for calibrating sensors.
 Under `joulemark run` or `joulemark sweep` every epoch is marked and measured. docs/train.md explains all of it.)";
 
 template <typename Value>
