@@ -50,13 +50,13 @@ SensorTiming parse_sensor_timing(const std::string& json, const std::string& ori
     for (const auto& [name, value] : document.items()) {
         const Key* key = std::ranges::find(keys, name, &Key::name);
         if (key == std::end(keys)) {
-            throw bad_input("{}: unknown key \"{}\"; docs/simulation.md lists the keys of the sensors", origin,
-                            name);
+            throw bad_input("{}: unknown key \"{}\"; docs/simulation.md lists the keys of the sensors",
+                            origin, name);
         }
         const double time_s = value.is_number() ? value.get<double>() : -1;
         if (!(time_s >= key->minimum_s && time_s <= longest_s)) {
-            throw bad_input("{}: \"{}\" has to be seconds from {} to {}, not {}", origin, name, key->minimum_s,
-                            longest_s, value.dump());
+            throw bad_input("{}: \"{}\" has to be seconds from {} to {}, not {}", origin, name,
+                            key->minimum_s, longest_s, value.dump());
         }
         key->value(timing) = nanoseconds(time_s);
     }

@@ -8,8 +8,8 @@
 
 namespace joulemark::sim {
 
-/// How the sensors of a simulated GPU see time: what calibration is to find again. Each takes a new value every
-/// `refresh_ns`: the mean, over its window, of what held until its lag before.
+/// How the sensors of a simulated GPU see time: what calibration is to find again. Each takes a new value
+/// every `refresh_ns`: the mean, over its window, of what held until its lag before.
 struct SensorTiming {
     struct View {
         std::int64_t lag_ns, window_ns;
@@ -24,9 +24,9 @@ struct SensorTiming {
     SensorTiming() = default;
 };
 
-/// A JSON object of `refresh_s`, `counter_lag_s`, `counter_window_s`, `instant_...`, `average_...`; what is left
-/// out keeps the accelerator's value. Throws bad_input on an unknown key or a value out of range. `origin` names
-/// the text in the message.
+/// A JSON object of `refresh_s`, `counter_lag_s`, `counter_window_s`, `instant_...`, `average_...`; what is
+/// left out keeps the accelerator's value. Throws bad_input on an unknown key or a value out of range.
+/// `origin` names the text in the message.
 SensorTiming parse_sensor_timing(const std::string& json, const std::string& origin, const Profile& profile);
 
 }  // namespace joulemark::sim

@@ -37,7 +37,7 @@ struct Options {
     unsigned gpus = 1;
     ClockMode clock = ClockMode::simulated;
     std::uint64_t seed = 1;
-    double counter_latency_s = 3.5e-3;  ///< only under the real clock: a simulated instant is frozen
+    double counter_latency_s = 3.5e-3;         ///< only under the real clock: a simulated instant is frozen
     std::optional<SensorTiming> sensors = {};  ///< else the accelerator's
     std::vector<Fault> faults;
 };

@@ -273,8 +273,9 @@ int doctor_command(const Arguments& arguments) {
     bool calibrated = false;
     app.add_flag(
         "--calibrate", calibrated,
-        "Measure refresh, lag and averaging window of the GPUs' energy counters under a load that marks its "
-        "bursts, given after --, and keep them for later runs");
+        "Measure refresh, lag and averaging window of the GPUs' energy counters and power readings, and keep "
+        "them "
+        "for later runs: under joulemark-train square-wave, or a load that marks its bursts, given after --");
     if (!parse(app, arguments)) {
         return 0;
     }

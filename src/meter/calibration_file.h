@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 /// What `joulemark doctor --calibrate` measured of the devices of this user's machines: one JSON object,
-/// {"<uuid>": {refresh_s, lag_s, window_s, name, measured_at}}.
+/// {"<uuid>": {"<metric>": {refresh_s, lag_s, window_s, ...}}} (docs/schema.md).
 namespace joulemark::meter {
 
 /// $JOULEMARK_CALIBRATION, else joulemark/calibration.json below $XDG_STATE_HOME or ~/.local/state.

@@ -32,6 +32,8 @@ constexpr double longest_window_s = 3;
 constexpr double longest_lag_s = 0.6;
 /// NVML tells power in milliwatts.
 constexpr double resolution_w = 1e-3;
+/// No edge and no refresh is known better than this, however well a model fits.
+constexpr double clock_error_s = 20e-6;
 constexpr int most_rounds = 40;
 
 /// New values near bursts, each between the last read without and the first read with it.
@@ -69,8 +71,8 @@ double median(std::vector<double> values) {
 }
 
 /// The longest time that most times between new values are multiples of: a refresh to the same value shows no
-/// change, so neighbours are often several refreshes apart. Where refreshes are too uneven for one, the median
-/// time, if most are like it. 0 when the readings are too sparse to tell.
+/// change, so neighbours are often several refreshes apart. Where refreshes are too uneven for one, the
+/// median time, if most are like it. 0 when the readings are too sparse to tell.
 double refresh_period(std::span<const Refresh> changes) {
     constexpr double share_of_gaps = 0.9;
     struct Gap {
@@ -144,8 +146,8 @@ Shown fill(std::span<const Refresh> changes, const Instants& instants) {
 /// Share of each window that was spent in each activity: a row per refresh, summing to 1.
 MatrixXd windows(const Timeline& timeline, const std::vector<double>& at_s, double lag_s, double window_s) {
     const std::vector<Segment>& segments = timeline.segments;
-    MatrixXd design = MatrixXd::Zero(static_cast<Index>(at_s.size()),
-                                     static_cast<Index>(timeline.activities.size()));
+    MatrixXd design =
+        MatrixXd::Zero(static_cast<Index>(at_s.size()), static_cast<Index>(timeline.activities.size()));
     for (std::size_t k = 0; k < at_s.size(); ++k) {
         const double to = at_s[k] - lag_s, from = to - window_s;
         auto segment = std::ranges::upper_bound(segments, from, {}, &Segment::end_s);
@@ -210,11 +212,11 @@ class WindowFit {
 
     static bool has_window(const Solution& solution) { return solution.window_s > 2 * optics_step; }
 
-    /// Over windows from none to long ones in steps of a factor, each with its end at steps of a quarter refresh
-    /// or of a quarter of the window.
+    /// Over windows from none to long ones in steps of a factor, each with its end at steps of a quarter
+    /// refresh or of a quarter of the window.
     void search() {
-        for (double window_s = 0; window_s < longest_window_s;
-             window_s = window_s > 0 ? 1.5 * window_s : refresh_s_ / 20) {
+        for (double window_s = 0;
+             window_s<longest_window_s; window_s = window_s> 0 ? 1.5 * window_s : refresh_s_ / 20) {
             const double step_s = std::max(refresh_s_, window_s) / 4;
             for (double lag_s = -refresh_s_; lag_s < longest_lag_s; lag_s += step_s) {
                 try_out(lag_s, window_s);
@@ -252,8 +254,8 @@ class WindowFit {
         }
     }
 
-    /// Of the noise of one refresh. One in the middle of a ramp tells of those after it, which share its errors:
-    /// residuals that resemble their neighbours count for fewer.
+    /// Of the noise of one refresh. One in the middle of a ramp tells of those after it, which share its
+    /// errors: residuals that resemble their neighbours count for fewer.
     struct Noise {
         double variance, factor;
     };
@@ -263,7 +265,8 @@ class WindowFit {
         const double product = best_.residual.head(m - 1).dot(best_.residual.tail(m - 1));
         const double alike = std::clamp(product / std::max(best_.rss, 1e-12), 0.0, 0.95);
         const double fewer = (1 - alike) / (1 + alike);
-        return {(best_.rss / df + resolution_w * resolution_w) / fewer, stats::t95(std::max(1.0, df * fewer))};
+        return {(best_.rss / df + resolution_w * resolution_w) / fewer,
+                stats::t95(std::max(1.0, df * fewer))};
     }
 
     Bounds bounds_by_slopes() const {
@@ -274,8 +277,8 @@ class WindowFit {
         return {factor * std::sqrt(variance * inverse(0, 0)), factor * std::sqrt(variance * inverse(1, 1))};
     }
 
-    /// Without a window there are no slopes, but a range of lags that the readings do not contradict: takes its
-    /// middle. The bound of the window is the shortest that they contradict.
+    /// Without a window there are no slopes, but a range of lags that the readings do not contradict: takes
+    /// its middle. The bound of the window is the shortest that they contradict.
     Bounds centre() {
         const auto [variance, factor] = noise(1 + best_.power.size());
         const double limit = best_.rss + variance * factor * factor;
@@ -318,7 +321,8 @@ double grid_slack_s(const Instants& instants, std::span<const Refresh> changes, 
 
 }  // namespace
 
-Result<PowerTiming> power_timing(std::span<const RegionSpan> regions, std::span<const PowerReading> readings) {
+Result<PowerTiming> power_timing(std::span<const RegionSpan> regions,
+                                 std::span<const PowerReading> readings) {
     const auto bursts = std::ranges::count_if(regions, [](const RegionSpan& region) {
         return seconds(region.end_ns - region.start_ns) <= longest_burst_s;
     });
@@ -349,8 +353,8 @@ Result<PowerTiming> power_timing(std::span<const RegionSpan> regions, std::span<
     PowerTiming found{.refresh_s = when.refresh_s,
                       .lag_s = fit.lag_s(),
                       .window_s = fit.window_s(),
-                      .lag_bound_s = lag_bound_s,
-                      .window_bound_s = window_bound_s,
+                      .lag_bound_s = lag_bound_s + clock_error_s,
+                      .window_bound_s = window_bound_s + clock_error_s,
                       .low_w = fit.power_w().minCoeff(),
                       .high_w = fit.power_w().maxCoeff(),
                       .residual_w = fit.residual_w(),
@@ -360,7 +364,8 @@ Result<PowerTiming> power_timing(std::span<const RegionSpan> regions, std::span<
     }
     const double contrast_w = found.high_w - found.low_w;
     if (contrast_w < least_contrast * found.high_w || contrast_w < 3 * found.residual_w) {
-        return Failure{"the reading does not follow the bursts", "load this device, and leave it idle between bursts"};
+        return Failure{"the reading does not follow the bursts",
+                       "load this device, and leave it idle between bursts"};
     }
     return found;
 }

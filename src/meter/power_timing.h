@@ -7,8 +7,8 @@
 #include "core/error.h"
 #include "meter/attribution.h"
 
-/// How a power reading sees time, from a load in bursts (docs/methods.md, "Timing of power readings"). A reading
-/// takes a new value every `refresh`, the mean power over the `window` that ended `lag` before.
+/// How a power reading sees time, from a load in bursts (docs/methods.md, "Timing of power readings"). A
+/// reading takes a new value every `refresh`, the mean power over the `window` that ended `lag` before.
 namespace joulemark::meter {
 
 struct PowerReading {
@@ -24,9 +24,9 @@ struct PowerTiming {
     std::size_t refreshes = 0;                   ///< new values that it was fitted to
 };
 
-/// `regions` say when the load did what; the power is taken to be even in each kind of region, and between them.
-/// Time within a second or two after a burst has to be marked or idle. `readings` in order of time; many repeat
-/// the one before. A failure says what would be needed.
+/// `regions` say when the load did what; the power is taken to be even in each kind of region, and between
+/// them. Time within a second or two after a burst has to be marked or idle. `readings` in order of time;
+/// many repeat the one before. A failure says what would be needed.
 Result<PowerTiming> power_timing(std::span<const RegionSpan> regions, std::span<const PowerReading> readings);
 
 }  // namespace joulemark::meter

@@ -33,7 +33,7 @@ struct RunOptions {
     };
     std::optional<Study> study;
     std::vector<std::string> expected_hosts;  ///< empty: as the job's environment tells
-    bool calibrated = true;  ///< note what calibration knows of the counters
+    bool calibrated = true;  ///< note what calibration knows of the sensors
     bool quiet = false;
 };
 

@@ -92,6 +92,22 @@ json devices(const sensors::Machine& machine) {
     return list;
 }
 
+/// What calibration knows of these metrics of a device, by their names.
+json known_timing(const json& calibrations, const std::string& uuid,
+                  const std::vector<sensors::Metric>& metrics) {
+    json known = json::object();
+    const auto of_device = calibrations.find(uuid);
+    if (of_device != calibrations.end() && of_device->is_object()) {
+        for (const auto metric : metrics) {
+            const std::string name(sensors::info(metric).name);
+            if (const auto timing = of_device->find(name); timing != of_device->end()) {
+                known[name] = *timing;
+            }
+        }
+    }
+    return known;
+}
+
 json sources(const RunOptions& options, const sensors::Machine& machine, double energy_rate_hz) {
     json list = json::array();
     const json calibrations = options.calibrated ? read_calibrations() : json::object();
@@ -112,9 +128,10 @@ json sources(const RunOptions& options, const sensors::Machine& machine, double 
                         {"accuracy_pct", or_null(info.accuracy_pct)},
                         {"accuracy_note", info.accuracy_note}});
         const auto device = std::ranges::find(machine.devices, info.device, &sensors::Device::id);
-        if (device != machine.devices.end() && calibrations.contains(device->uuid) &&
-            std::ranges::count(info.metrics, sensors::Metric::gpu_energy_j) > 0) {
-            list.back()["calibration"] = calibrations[device->uuid];
+        if (device != machine.devices.end()) {
+            if (json known = known_timing(calibrations, device->uuid, info.metrics); !known.empty()) {
+                list.back()["calibration"] = std::move(known);
+            }
         }
     }
     return list;

@@ -24,7 +24,7 @@ struct SourceFacts {
     double period_s = 0;         ///< asked for
     double native_period_s = 0;  ///< how long a reading may be stale
     bool estimated = false;
-    meter::SensorTiming timing = {};  ///< by calibration
+    meter::SensorTiming timing = {};  ///< of its counter, by calibration
 };
 
 /// One device, as run.json tells it.

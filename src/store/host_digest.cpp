@@ -22,7 +22,9 @@ namespace joulemark::store {
 namespace {
 
 using nlohmann::json;
+using sensors::Behaviour;
 using sensors::File;
+using sensors::Metric;
 
 /// Edges of a region whose real ones are not known until all samples were seen: outside all of them.
 constexpr std::int64_t before_all = 0;
@@ -67,10 +69,16 @@ SourceFacts source_facts(const json& source, File file, double default_period_s)
     facts.native_period_s =
         json_number(source, "native_period_s").value_or(json_number(source, "period_s").value_or(0));
     facts.estimated = json_text(source, "method") == "estimated";
-    if (const auto calibration = source.find("calibration"); calibration != source.end()) {
-        facts.timing = {.refresh_s = json_number(*calibration, "refresh_s"),
-                        .lag_s = json_number(*calibration, "lag_s"),
-                        .window_s = json_number(*calibration, "window_s")};
+    if (const auto calibration = source.find("calibration");
+        calibration != source.end() && calibration->is_object()) {
+        for (const Metric metric : facts.metrics) {
+            const auto timing = calibration->find(sensors::info(metric).name);
+            if (timing != calibration->end() && sensors::info(metric).behaviour == Behaviour::counter) {
+                facts.timing = {.refresh_s = json_number(*timing, "refresh_s"),
+                                .lag_s = json_number(*timing, "lag_s"),
+                                .window_s = json_number(*timing, "window_s")};
+            }
+        }
     }
     return facts;
 }

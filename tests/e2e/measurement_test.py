@@ -93,17 +93,60 @@ class ShortRegions(Simulated):
         self.create("--accelerator", "H200")
         done = self.joulemark("doctor", "--calibrate", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        (found,) = json.loads(done.stdout)["calibrations"]
+        found = {row["reading"]: row for row in json.loads(done.stdout)["calibrations"]}["energy_j"]
         self.assertAlmostEqual(found["refresh_s"], 0.1, delta=1e-3)
         self.assertAlmostEqual(found["lag_s"], 0.05, delta=5e-3)
         self.assertAlmostEqual(found["window_s"], 0, delta=1e-2)
         self.metered(SIMULATOR, "bursts", "--burst", "a=500:0.2", "--gap-s", "0.3", "--repeats", "20",
                      options=["--energy-rate", "100"])
         (counter,) = [s for s in self.document("run.json")["sources"] if s["source"] == "nvml.energy"]
-        self.assertEqual(counter["calibration"]["lag_s"], found["lag_s"])
+        self.assertEqual(counter["calibration"]["energy_j"]["lag_s"], found["lag_s"])
         (kind,) = self.analysis()["attributed"]
         self.assertEqual(kind["timing"], "calibrated")
         self.assertAlmostEqual(kind["mean_energy_j"] / 100, 1, delta=0.03)
+
+    def test_calibration_tells_each_reading_of_each_gpu_apart(self):
+        truth = {"energy_j": (0.08, 0.15), "power_w": (0.12, 1.0), "power_instant_w": (0.03, 0.06)}
+        self.create("--accelerator", "H200", "--gpus", "2", "--sensors", json.dumps({
+            "refresh_s": 0.1, "counter_lag_s": 0.08, "counter_window_s": 0.15, "average_lag_s": 0.12,
+            "instant_lag_s": 0.03, "instant_window_s": 0.06}))
+        done = self.joulemark("doctor", "--calibrate", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = json.loads(done.stdout)
+        self.assertTrue(document["simulated"])
+        found = {row["reading"]: row for row in document["calibrations"]}
+        self.assertEqual(found.keys(), truth.keys())
+        for reading, (lag_s, window_s) in truth.items():
+            with self.subTest(reading=reading):
+                row = found[reading]
+                self.assertTrue(row["simulated"])
+                self.assertEqual(row["device"], "gpu0")
+                self.assertAlmostEqual(row["refresh_s"], 0.1, delta=1e-4)
+                self.assertAlmostEqual(row["lag_s"], lag_s, delta=row.get("lag_bound_s", 1e-3))
+                self.assertAlmostEqual(row["window_s"], window_s, delta=row.get("window_bound_s", 1e-3))
+        # The other GPU stood idle: nothing is made up for it.
+        self.assertEqual({(row["device"], row["reading"]) for row in document["refused"]},
+                         {("gpu1", reading) for reading in truth})
+        self.assertTrue(all(row["reason"] for row in document["refused"]))
+        with open(self.environment["JOULEMARK_CALIBRATION"]) as file:
+            (kept,) = json.load(file).values()
+        self.assertEqual(kept.keys(), truth.keys())
+        self.metered(SIMULATOR, "work", "--seconds", "5", "--power-w", "300")
+        noted = {source["source"]: source["calibration"] for source in self.document("run.json")["sources"]
+                 if source["device"] == "gpu0" and "calibration" in source}
+        self.assertEqual(noted["nvml.energy"], {"energy_j": kept["energy_j"]})
+        self.assertEqual(noted["nvml"], {name: kept[name] for name in ("power_w", "power_instant_w")})
+        table = self.joulemark("doctor", "--calibrate")
+        self.assertIn("simulated", table.stdout)
+        self.assertRegex(table.stdout, r"gpu0 +power_w +100\.00 ")
+
+    def test_sensors_that_cannot_be_simulated_are_refused(self):
+        for sensors, part in (('{"counter": 1}', '"counter"'), ('{"instant_window_s": 0}', '"instant_window_s"'),
+                              ("no json", "--sensors")):
+            done = subprocess.run([SIMULATOR, "create", self.state, "--sensors", sensors], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"\Ajoulemark-sim: [^\n]+\n\Z")
+            self.assertIn(part, done.stderr)
 
     def test_calibration_without_a_load_is_one_sentence(self):
         self.create("--accelerator", "H200")

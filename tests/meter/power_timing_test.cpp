@@ -74,8 +74,8 @@ TEST(PowerTiming, RefreshesOffTheGridStillTellTheWindow) {
 
 TEST(PowerTiming, AMomentaryReadingHasNoWindow) {
     BurstSensor sensor = square_wave(5);
-    const auto found = power_timing(sensor.regions(),
-                                    sensor.power({.refresh_s = 0.1, .lag_s = 0.02, .window_s = 1e-6}, 0.0043));
+    const auto found = power_timing(
+        sensor.regions(), sensor.power({.refresh_s = 0.1, .lag_s = 0.02, .window_s = 1e-6}, 0.0043));
     ASSERT_TRUE(found) << found.failure().reason;
     EXPECT_LE(found->window_s, found->window_bound_s + 1e-6);
     EXPECT_LT(found->window_bound_s, 0.03);

@@ -72,11 +72,12 @@ TEST(Readings, SensorsSeeTimeAsTheyAreTold) {
         for (std::int64_t t = edge - 100 * ms; t < edge + 400 * ms; t += 7 * ms) {
             const std::int64_t refreshed = burst.readings.refreshed_ns(0, t);
             ASSERT_GT(refreshed, t - 20 * ms);
-            ASSERT_NEAR(burst.readings.energy_j(0, t), mean_j(refreshed - 230 * ms, refreshed - 30 * ms), 1e-3);
-            ASSERT_NEAR(burst.readings.power_instant_w(0, t),
-                        (burst.state.energy_j(0, refreshed) - burst.state.energy_j(0, refreshed - 50 * ms)) /
-                            0.05,
-                        1e-6);
+            ASSERT_NEAR(burst.readings.energy_j(0, t), mean_j(refreshed - 230 * ms, refreshed - 30 * ms),
+                        1e-3);
+            ASSERT_NEAR(
+                burst.readings.power_instant_w(0, t),
+                (burst.state.energy_j(0, refreshed) - burst.state.energy_j(0, refreshed - 50 * ms)) / 0.05,
+                1e-6);
         }
     }
     EXPECT_NEAR(burst.readings.power_average_w(0, burst.begin + 1060 * ms), (75 + 500) / 2.0, 5);
@@ -84,8 +85,9 @@ TEST(Readings, SensorsSeeTimeAsTheyAreTold) {
 
 TEST(Readings, SensorTimingThatCannotBeIsRefused) {
     const Profile& profile = *find_profile("H200");
-    for (const char* text : {"[]", R"({"window_s": 1})", R"({"instant_window_s": 0})", R"({"refresh_s": "1"})",
-                             R"({"counter_lag_s": -0.1})", R"({"average_lag_s": 1e9})"}) {
+    for (const char* text :
+         {"[]", R"({"window_s": 1})", R"({"instant_window_s": 0})", R"({"refresh_s": "1"})",
+          R"({"counter_lag_s": -0.1})", R"({"average_lag_s": 1e9})"}) {
         EXPECT_THROW(parse_sensor_timing(text, "test", profile), Error) << text;
     }
     const SensorTiming timing = parse_sensor_timing(R"({"average_lag_s": 0.2})", "test", profile);

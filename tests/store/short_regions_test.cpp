@@ -90,7 +90,7 @@ TEST(ShortRegions, AreAttributedWhereTheCounterWasSeenToRefresh) {
 
 TEST(ShortRegions, UseWhatCalibrationKnows) {
     const TemporaryFolder folder;
-    const json calibration{{"refresh_s", 0.1}, {"lag_s", lag_s}, {"window_s", 0.0}};
+    const json calibration{{"energy_j", {{"refresh_s", 0.1}, {"lag_s", lag_s}, {"window_s", 0.0}}}};
     const HostRecord host = digest_host(host_folder(folder.path(), 0.01, calibration), "r", "h").record;
     ASSERT_EQ(host.attributions.size(), 1U);
     EXPECT_TRUE(host.attributions[0].calibrated);
