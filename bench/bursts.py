@@ -3,7 +3,7 @@
 """Energy of short regions on one NVIDIA GPU: counter, integral and attribution beside the long-run value.
 
     bench/bursts.py [--joulemark build/gpu/bin/joulemark] [--out DIR]      meters itself, prints a table (about 3 minutes)
-    joulemark doctor --calibrate -- python3 bench/bursts.py --load-only     the load alone, as a calibration
+    joulemark doctor --calibrate -- python3 bench/bursts.py --load-only     the load alone, as a calibration with durations of its own
 
 Bursts of matrix products of 0.2, 0.5 and 2 s with idle gaps of uneven length, each marked through python/joulemark.py. The
 long-run value of a burst is what the counter says over the whole series (a region of its own, long against any

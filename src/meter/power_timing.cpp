@@ -13,6 +13,7 @@
 #include "core/units.h"
 #include "meter/attribution_model.h"
 #include "stats/distributions.h"
+#include "stats/summary.h"
 
 namespace joulemark::meter {
 namespace {
@@ -64,12 +65,6 @@ std::vector<Refresh> changes(std::span<const RegionSpan> regions, std::span<cons
     return found;
 }
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
-}
-
 /// The longest time that most times between new values are multiples of: a refresh to the same value shows no
 /// change, so neighbours are often several refreshes apart. Where refreshes are too uneven for one, the
 /// median time, if most are like it. 0 when the readings are too sparse to tell.
@@ -89,16 +84,15 @@ double refresh_period(std::span<const Refresh> changes) {
     if (gaps.empty()) {
         return 0;
     }
-    std::ranges::sort(gaps, {}, [](const Gap& gap) { return gap.least_s + gap.most_s; });
-    const Gap& short_gap = gaps[gaps.size() / 10];
     std::vector<double> widths, lengths;
     for (const Gap& gap : gaps) {
         widths.push_back(gap.most_s - gap.least_s);
         lengths.push_back((gap.most_s + gap.least_s) / 2);
     }
-    const double shortest_s = 1.2 * median(widths);
+    const double shortest_s = 1.2 * stats::median(widths);
+    const double longest_s = 1.1 * stats::quantile(lengths, 0.1) + shortest_s / 2;
     double best = 0, best_share = share_of_gaps;
-    for (double period = 1.1 * short_gap.most_s; period > shortest_s; period *= 0.999) {
+    for (double period = longest_s; period > shortest_s; period *= 0.999) {
         const auto fits = std::ranges::count_if(gaps, [&](const Gap& gap) {
             return std::floor(gap.most_s / period) * period >= gap.least_s && gap.most_s >= period;
         });
@@ -111,12 +105,20 @@ double refresh_period(std::span<const Refresh> changes) {
         }
     }
     if (best <= 0) {
-        const double typical_s = median(lengths);
+        const double typical_s = stats::median(lengths);
         const auto alike = std::ranges::count_if(
             lengths, [&](double length) { return std::abs(length - typical_s) < typical_s / 4; });
         best = typical_s > shortest_s && 2 * alike > std::ssize(lengths) ? typical_s : 0;
     }
-    return best;
+    if (best <= 0) {
+        return 0;
+    }
+    double total_s = 0, refreshes = 0;  // what fits leaves a range: its mean
+    for (const double length : lengths) {
+        total_s += length;
+        refreshes += std::max(1.0, std::round(length / best));
+    }
+    return total_s / refreshes;
 }
 
 /// What a reading showed from some refresh on.
@@ -310,13 +312,8 @@ double grid_slack_s(const Instants& instants, std::span<const Refresh> changes, 
         before.push_back(instants.at_s[i] - seconds(changes[i].earliest_ns - origin_ns));
         after.push_back(seconds(changes[i].latest_ns - origin_ns) - instants.at_s[i]);
     }
-    double slack_s = 0;
-    for (std::vector<double>* side : {&before, &after}) {
-        const auto few = side->begin() + static_cast<std::ptrdiff_t>(side->size() / 50);
-        std::ranges::nth_element(*side, few);
-        slack_s = std::max(slack_s, *few);
-    }
-    return slack_s;
+    constexpr double few = 0.02;
+    return std::max({0.0, stats::quantile(before, few), stats::quantile(after, few)});
 }
 
 }  // namespace
@@ -354,7 +351,7 @@ Result<PowerTiming> power_timing(std::span<const RegionSpan> regions,
                       .lag_s = fit.lag_s(),
                       .window_s = fit.window_s(),
                       .lag_bound_s = lag_bound_s + clock_error_s,
-                      .window_bound_s = window_bound_s + clock_error_s,
+                      .window_bound_s = window_bound_s + 2 * clock_error_s,  // it has two ends
                       .low_w = fit.power_w().minCoeff(),
                       .high_w = fit.power_w().maxCoeff(),
                       .residual_w = fit.residual_w(),
