@@ -10,7 +10,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -64,6 +63,7 @@ constexpr std::array powers{Metric::gpu_power_w, Metric::gpu_power_instant_w, Me
 constexpr double power_rate_hz = 233.7, energy_rate_hz = 167.3;
 /// Of its mean power a load has to change more than this.
 constexpr double least_contrast = 0.1;
+constexpr std::int64_t least_bursts = 10;
 
 /// Of the sensors here, whether any can be calibrated, and which device a load has to run on.
 struct Here {
@@ -137,19 +137,34 @@ struct Finding {
 };
 
 std::vector<Finding> counter_findings(const store::HostRecord& host) {
-    std::vector<Finding> all;
-    std::set<std::string> done;
+    struct Pooled {  // all kinds of a device share one fit
+        const store::Attribution* fit = nullptr;
+        std::int64_t regions = 0;
+        double energy_j = 0, duration_s = 0;
+    };
+    std::map<std::string, Pooled> devices;
     for (const store::Attribution& fit : host.attributions) {
-        if (!done.insert(fit.device).second) {
-            continue;  // all kinds of a device share one fit
-        }
-        Finding found{.device = fit.device, .reading = "energy_j", .regions = fit.regions};
-        const double power_w = fit.mean_energy_j / fit.mean_duration_s;
-        if (std::abs(power_w - fit.idle_power_w.value_or(0)) < least_contrast * power_w) {
+        Pooled& pooled = devices[fit.device];
+        const auto n = static_cast<double>(fit.regions);
+        pooled.fit = &fit;
+        pooled.regions += fit.regions;
+        pooled.energy_j += n * fit.mean_energy_j;
+        pooled.duration_s += n * fit.mean_duration_s;
+    }
+    std::vector<Finding> all;
+    for (const auto& [device, pooled] : devices) {
+        Finding found{.device = device, .reading = "energy_j", .regions = pooled.regions};
+        const double power_w = pooled.energy_j / pooled.duration_s;
+        if (pooled.regions < least_bursts) {
+            found.reason = fmt::format("{} bursts are too few; the load has to mark at least {}",
+                                       pooled.regions, least_bursts);
+        } else if (std::abs(power_w - pooled.fit->idle_power_w.value_or(0)) < least_contrast * power_w) {
             found.reason =
                 "the counter does not follow the bursts; load this device, and leave it idle between them";
         } else {
-            found.timing = {{"refresh_s", fit.refresh_s}, {"lag_s", fit.lag_s}, {"window_s", fit.window_s}};
+            found.timing = {{"refresh_s", pooled.fit->refresh_s},
+                            {"lag_s", pooled.fit->lag_s},
+                            {"window_s", pooled.fit->window_s}};
         }
         all.push_back(std::move(found));
     }
@@ -173,7 +188,8 @@ std::vector<Finding> power_findings(const store::HostRecord& host, const std::fi
         for (std::size_t i = 0; i < row.values.size(); ++i) {
             const Metric metric = reader.metrics()[i];
             if (std::ranges::count(powers, metric) > 0 && !std::isnan(row.values[i])) {
-                readings[{std::string(row.device), metric}].push_back({row.time_ns, row.values[i]});
+                readings[{std::string(row.device), metric}].push_back(
+                    {row.time_ns, row.values[i], row.read_ns});
             }
         }
     }

@@ -36,8 +36,8 @@ class RefreshLog {
     /// `spans` in order of their start.
     explicit RefreshLog(std::vector<Span> spans);
 
-    /// In order of time.
-    void add(std::int64_t time_ns, double energy_j);
+    /// In order of time: a read that began at `time_ns` and took `read_ns`, inside which its value was true.
+    void add(std::int64_t time_ns, double energy_j, std::int64_t read_ns = 0);
 
     const std::vector<Refresh>& refreshes() const { return refreshes_; }
     /// Whether most readings repeated the one before: only then the instants of refreshes are known.

@@ -54,11 +54,11 @@ std::vector<Refresh> changes(std::span<const RegionSpan> regions, std::span<cons
     std::vector<Refresh> found;
     bool broken = true;
     for (std::size_t i = 1; i < readings.size(); ++i) {
-        const auto& [time_ns, power_w] = readings[i];
+        const auto& [time_ns, power_w, read_ns] = readings[i];
         if (begun(starts, time_ns) == begun(ends, time_ns)) {
             broken = true;
         } else if (power_w != readings[i - 1].power_w) {
-            found.push_back({readings[i - 1].time_ns, time_ns, power_w, !broken});
+            found.push_back({readings[i - 1].time_ns, time_ns + read_ns, power_w, !broken});
             broken = false;
         }
     }

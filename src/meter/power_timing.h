@@ -11,9 +11,11 @@
 /// reading takes a new value every `refresh`, the mean power over the `window` that ended `lag` before.
 namespace joulemark::meter {
 
+/// A read that began at `time_ns` and took `read_ns`, inside which its value was true.
 struct PowerReading {
     std::int64_t time_ns;
     double power_w;
+    std::int64_t read_ns = 0;
 };
 
 struct PowerTiming {

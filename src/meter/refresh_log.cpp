@@ -23,7 +23,7 @@ RefreshLog::RefreshLog(std::vector<Span> spans) {
     }
 }
 
-void RefreshLog::add(std::int64_t time_ns, double energy_j) {
+void RefreshLog::add(std::int64_t time_ns, double energy_j, std::int64_t read_ns) {
     while (span_ < spans_.size() && spans_[span_].end_ns < time_ns) {
         ++span_;
         broken_ = true;
@@ -34,7 +34,7 @@ void RefreshLog::add(std::int64_t time_ns, double energy_j) {
         if (energy_j < last_j_) {
             broken_ = true;  // it was reset
         } else if (energy_j > last_j_) {
-            refreshes_.push_back({last_ns_, time_ns, energy_j, !broken_});
+            refreshes_.push_back({last_ns_, time_ns + read_ns, energy_j, !broken_});
             broken_ = false;
         }
     }

@@ -119,7 +119,7 @@ bool DeviceWindows::plausible_power(double watts) const {
     return watts >= 0 && watts <= most;
 }
 
-void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
+void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns) {
     if (std::ranges::count(power_metrics, metric) > 0 && !std::isnan(value) && !plausible_power(value)) {
         if (implausible_++ == 0) {
             implausible_w_ = value;
@@ -162,7 +162,7 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
         return;
     }
     if (refreshes_ && std::ranges::count(energy_metrics, metric) > 0) {
-        refreshes_->add(time_ns, value);
+        refreshes_->add(time_ns, value, read_ns);
     }
     ++slot->samples;
     slot->minimum = std::min(slot->minimum, value);
@@ -178,12 +178,12 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value) {
     }
 }
 
-void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
-                        std::span<const double> values) {
+void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, std::span<const double> values,
+                        std::int64_t read_ns) {
     std::array<bool, sensors::metric_count> filled{};
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         if (!std::isnan(values[i])) {
-            put(metrics[i], time_ns, values[i]);
+            put(metrics[i], time_ns, values[i], read_ns);
             filled[static_cast<std::size_t>(metrics[i])] = true;
         }
     }
@@ -194,7 +194,7 @@ void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics,
         }
         for (const Metric metric : source.metrics) {
             if (!is_filled(metric)) {
-                put(metric, time_ns, nan);
+                put(metric, time_ns, nan, read_ns);
             }
         }
     }

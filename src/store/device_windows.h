@@ -60,8 +60,9 @@ class DeviceWindows {
     DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts);
 
     /// One row of a sample file: values[i] belongs to metrics[i], NaN is an empty field. An empty field is a
-    /// gap only if its source wrote this row; the sources of a device take turns.
-    void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values);
+    /// gap only if its source wrote this row; the sources of a device take turns. The read took `read_ns`.
+    void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values,
+             std::int64_t read_ns = 0);
 
     /// From now on keeps the refreshes of the energy counter near these spans.
     void keep_refreshes(const std::vector<meter::RefreshLog::Span>& spans) { refreshes_.emplace(spans); }
@@ -86,7 +87,7 @@ class DeviceWindows {
         double anchor = 0;
     };
 
-    void put(sensors::Metric metric, std::int64_t time_ns, double value);
+    void put(sensors::Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns);
     bool plausible_power(double watts) const;
     void profile(sensors::Metric metric, std::int64_t time_ns, double value);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;

@@ -139,7 +139,7 @@ class HostReader {
             while (reader.next(row)) {
                 first_ns_ = std::min(first_ns_, row.time_ns);
                 last_ns_ = std::max(last_ns_, row.time_ns);
-                device(row.device, file).add(row.time_ns, reader.metrics(), row.values);
+                device(row.device, file).add(row.time_ns, reader.metrics(), row.values, row.read_ns);
             }
             rows_ += reader.rows();
             if (auto damage = reader.damage()) {

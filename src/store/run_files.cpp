@@ -16,7 +16,7 @@
 namespace joulemark::store {
 namespace {
 
-enum Role : int { role_none = -1, role_time = -2, role_device = -3 };
+enum Role : int { role_none = -1, role_time = -2, role_device = -3, role_read = -4 };
 
 /// A row of samples holds numbers and identifiers: no quotes, so fields are views of the line.
 void split_plain(std::string_view line, std::vector<std::string_view>& fields) {
@@ -220,6 +220,8 @@ SampleReader::SampleReader(const std::filesystem::path& path, sensors::File file
     for (const std::string_view name : fields_) {
         if (name == run_format::sample_columns[0]) {
             roles_.push_back(role_time);
+        } else if (name == run_format::sample_columns[1]) {
+            roles_.push_back(role_read);
         } else if (name == run_format::sample_columns[2]) {
             roles_.push_back(role_device);
         } else if (const auto metric = sensors::metric_named(file, name)) {
@@ -238,11 +240,14 @@ bool SampleReader::parse(std::string_view line, SampleRow& row) {
     }
     row.values.assign(metrics_.size(), std::numeric_limits<double>::quiet_NaN());
     row.device = {};
+    row.read_ns = 0;
     std::optional<std::int64_t> time;
     for (std::size_t column = 0; column < fields_.size(); ++column) {
         const int role = roles_[column];
         if (role == role_time) {
             time = csv::integer(fields_[column]);
+        } else if (role == role_read) {
+            row.read_ns = std::max<std::int64_t>(0, csv::integer(fields_[column]).value_or(0));
         } else if (role == role_device) {
             row.device = fields_[column];
         } else if (role >= 0 && !fields_[column].empty()) {

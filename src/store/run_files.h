@@ -24,7 +24,8 @@ std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::
 
 /// One row of gpu.csv, cpu.csv or node.csv.
 struct SampleRow {
-    std::int64_t time_ns = 0;
+    std::int64_t time_ns = 0;  ///< when the read began
+    std::int64_t read_ns = 0;  ///< how long it took; 0 where the file does not tell
     std::string_view device;
     /// One per SampleReader::metrics(); NaN where the field is empty.
     std::vector<double> values;

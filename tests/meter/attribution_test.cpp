@@ -217,6 +217,15 @@ TEST(RefreshLog, KeepsWhatIsNearTheSpansOnly) {
     EXPECT_GE(log.refreshes().front().earliest_ns, 9 * ns_per_s - 10'000'000);
 }
 
+TEST(RefreshLog, ARefreshMayFallInsideTheReadThatShowsIt) {
+    RefreshLog log({{0, ns_per_s}});
+    log.add(100, 5, 30);
+    log.add(200, 6, 40);
+    ASSERT_EQ(log.refreshes().size(), 1U);
+    EXPECT_EQ(log.refreshes()[0].earliest_ns, 100);
+    EXPECT_EQ(log.refreshes()[0].latest_ns, 240);
+}
+
 TEST(RefreshLog, AResetBreaksTheChain) {
     RefreshLog log({{0, ns_per_s}});
     const double readings[] = {5, 6, 7, 1, 2, 3};
