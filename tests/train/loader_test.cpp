@@ -132,6 +132,19 @@ TEST(Loader, ReadsNoFurtherAheadThanAllowed) {
     EXPECT_LE(numbers.loaded, 30);
 }
 
+TEST(Loader, IsReadyWhenTheNextBatchNeedNotBeWaitedFor) {
+    const Numbers numbers(20);
+    Loader loader(numbers, in_order(20, 10, 1), {.threads = 2});
+    for (int batch = 0; batch < 2; ++batch) {
+        while (!loader.ready()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        EXPECT_EQ(loader.next()->samples, 10);
+    }
+    EXPECT_FALSE(loader.ready());
+    EXPECT_FALSE(loader.next());
+}
+
 TEST(Loader, StopsAtOnceWhileItsThreadsAreReading) {
     const Numbers numbers(1'000'000);
     { const Loader loader(numbers, in_order(1'000'000, 1000, 1), {.threads = 4}); }

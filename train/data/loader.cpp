@@ -29,13 +29,13 @@ Loader::~Loader() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
     }
-    changed_.notify_all();
+    work_.notify_all();
     threads_.clear();
 }
 
 std::optional<Batch> Loader::next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] {
+    ready_.wait(lock, [&] {
         return pending_.empty() ? plan_ended_
                                 : pending_.front()->batch.has_value() || pending_.front()->failure;
     });
@@ -48,8 +48,13 @@ std::optional<Batch> Loader::next() {
     }
     pending_.pop_front();
     lock.unlock();
-    changed_.notify_all();
+    work_.notify_one();
     return std::move(front->batch);
+}
+
+bool Loader::ready() const {
+    const std::lock_guard lock(mutex_);
+    return !pending_.empty() && pending_.front()->batch.has_value();
 }
 
 std::int64_t Loader::skipped() const {
@@ -57,33 +62,35 @@ std::int64_t Loader::skipped() const {
     return skipped_;
 }
 
-/// An unread sample of the earliest batch that has one; begins a new batch when there is room.
+/// An unread sample of the last batch; begins a new batch when it has none and there is room.
 std::optional<Loader::Job> Loader::try_take() {
-    for (const auto& pending : pending_) {
-        if (pending->taken < pending->plan.samples.size()) {
-            return Job{pending, pending->taken++};
+    if (pending_.empty() || pending_.back()->taken == pending_.back()->plan.samples.size()) {
+        if (plan_ended_ || pending_.size() >= static_cast<std::size_t>(settings_.prefetch)) {
+            return std::nullopt;
         }
+        auto plan = plan_();
+        if (!plan) {
+            plan_ended_ = true;
+            work_.notify_all();
+            ready_.notify_one();
+            return std::nullopt;
+        }
+        auto pending = std::make_shared<Pending>();
+        pending->plan = std::move(*plan);
+        pending->samples.resize(pending->plan.samples.size());
+        pending_.push_back(std::move(pending));
     }
-    if (plan_ended_ || pending_.size() >= static_cast<std::size_t>(settings_.prefetch)) {
-        return std::nullopt;
+    const auto& last = pending_.back();
+    Job job{last, last->taken++};
+    if (last->taken < last->plan.samples.size()) {
+        work_.notify_one();  // who in turn wakes the next: cheap samples are read before many are awake
     }
-    auto plan = plan_();
-    if (!plan) {
-        plan_ended_ = true;
-        changed_.notify_all();
-        return std::nullopt;
-    }
-    auto pending = std::make_shared<Pending>();
-    pending->plan = std::move(*plan);
-    pending->samples.resize(pending->plan.samples.size());
-    pending_.push_back(pending);
-    changed_.notify_all();
-    return Job{pending, pending->taken++};
+    return job;
 }
 
 std::optional<Loader::Job> Loader::take(std::unique_lock<std::mutex>& lock) {
     std::optional<Job> job;
-    changed_.wait(lock, [&] { return stopping_ || (job = try_take()) || plan_ended_; });
+    work_.wait(lock, [&] { return stopping_ || (job = try_take()) || plan_ended_; });
     return stopping_ ? std::nullopt : job;
 }
 
@@ -121,7 +128,7 @@ void Loader::work() {
             pending.batch = std::move(batch);
         }
         if (pending.failure || pending.batch) {
-            changed_.notify_all();
+            ready_.notify_one();
         }
     }
 }

@@ -47,8 +47,10 @@ class Loader {
     ~Loader();
 
     /// The next batch, or nothing after the last. Throws what a thread threw; bad_input when no sample is
-    /// readable.
+    /// readable. Called by one thread.
     std::optional<Batch> next();
+    /// Whether `next` has a batch without waiting.
+    bool ready() const;
     /// How often a sample was skipped because it could not be read.
     std::int64_t skipped() const;
 
@@ -75,7 +77,10 @@ class Loader {
     Plan plan_;
     Settings settings_;
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    // A thread is woken when there is something for it to do, not whenever something has changed: what trains
+    // may be short of cores.
+    std::condition_variable work_;   ///< a sample to read, or room for a batch
+    std::condition_variable ready_;  ///< the first batch is complete, or there are no more
     std::deque<std::shared_ptr<Pending>> pending_;
     std::set<std::uint32_t> reported_;
     std::int64_t skipped_ = 0;

@@ -83,7 +83,7 @@ std::optional<Batch> Feed::next() {
     if (!copies_) {
         return loader_.next();
     }
-    auto batch = std::move(ahead_);
+    auto batch = ahead_ ? std::exchange(ahead_, std::nullopt) : copy_next();
     if (batch && batch->samples > 0) {
         const auto current = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
         c10::Event copied(device_.type());
@@ -98,7 +98,7 @@ std::optional<Batch> Feed::next() {
             batch->target.record_stream(current);
         }
     }
-    if (batch) {
+    if (batch && loader_.ready()) {  // a batch that is late must not hold up this one
         ahead_ = copy_next();
     }
     return batch;
