@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Loss and gradients of every model at full size against the reference implementations, with weights and inputs from SEED
-# (default 20261130), in fp64 and in fp32. Both sides compute on the GPU, in the same precision.
+# (default 20261130): in fp64 and fp32 on the GPU, and in fp32 on the CPU, where sums have one order. Both sides compute on the
+# same device in the same precision.
 #
 #   bench/gpu/parity.sh OUT [BUNDLE] [SEED]
 #
@@ -15,20 +16,20 @@ mkdir -p "$out"
 . bench/gpu/build.sh
 
 step "parity at full size, seed $seed"
-export out seed
-parity() { # DOMAIN:MODEL PRECISION
-    local domain=${1%%:*} model=${1#*:} file=$out/${1#*:}-$2.safetensors
-    if timeout 200 python3 "tests/reference/$domain.py" --full "$model" --seed "$seed" --precision "$2" --device cuda "$file" \
+export out seed OMP_NUM_THREADS=4
+parity() { # DOMAIN:MODEL PRECISION DEVICE
+    local domain=${1%%:*} model=${1#*:} file=$out/${1#*:}-$2-$3.safetensors
+    if timeout 200 python3 "tests/reference/$domain.py" --full "$model" --seed "$seed" --precision "$2" --device "$3" "$file" \
         > "$file.log" 2>&1; then
         tail -1 "$file.log" | sed "s|^$out/||"
-        timeout 90 build/gpu/tests/joulemark-parity "$file" --device cuda || true
+        timeout 200 build/gpu/tests/joulemark-parity "$file" --device "$3" || true
     else
-        echo "$model: no reference: $(tail -1 "$file.log")"
+        echo "$model: no reference: $(grep -v '^ *$' "$file.log" | tail -1)"
     fi
     rm -f "$file" "$file.log"
 }
 export -f parity
 for model in weather:fourcastnet vision:inception_v3 vision:vgg16 vision:unet vision:resnet50 language:bert-base language:distilbert \
              chemistry:dimenet chemistry:pna chemistry:schnet chemistry:nnconv; do
-    printf '%s fp64\n%s fp32\n' "$model" "$model"
+    printf '%s\n' "$model fp32 cpu" "$model fp64 cuda" "$model fp32 cuda"
 done | xargs -P 6 -L 1 bash -c 'parity "$@"' - | tee "$out/parity.txt"

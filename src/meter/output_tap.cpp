@@ -108,9 +108,13 @@ void OutputTap::loop() {
             return;
         }
     }
-    // What the command left in the pipe; a descendant that goes on writing is not waited for.
+    // All that the command left, however long its readers or ours take; a descendant that goes on writing is not
+    // waited for.
+    int left = 0;
+    ioctl(our_side_.get(), FIONREAD, &left);
+    const std::uint64_t end = passed_ + static_cast<std::uint64_t>(left);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (pass_some() == Passed::some && std::chrono::steady_clock::now() < until) {
+    while ((passed_ < end || std::chrono::steady_clock::now() < until) && pass_some() == Passed::some) {
     }
 }
 
@@ -127,6 +131,7 @@ OutputTap::Passed OutputTap::pass_some() {
         return Passed::closed;
     }
     const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
+    passed_ += bytes.size();
     if (!write_all(STDOUT_FILENO, bytes)) {
         return Passed::closed;
     }

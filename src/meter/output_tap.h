@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -45,6 +46,7 @@ class OutputTap {
     LineCutter cutter_;
     files::Descriptor our_side_, command_side_, ended_;
     bool terminal_ = false;
+    std::uint64_t passed_ = 0;  ///< bytes
     std::thread thread_;
 };
 

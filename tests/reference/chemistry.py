@@ -105,7 +105,7 @@ def make_schnet(settings, inputs):
         num_interactions=settings["interactions"],
         num_gaussians=settings["gaussians"],
         cutoff=settings["cutoff"],
-        interaction_graph=lambda position, _: (edges, distances(position, edges)),
+        interaction_graph=lambda position, _: ((here := edges.to(position.device)), distances(position, here)),
     )
 
 

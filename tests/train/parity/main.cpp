@@ -141,9 +141,9 @@ int check(const std::string& path, const std::string& wanted, torch::Device devi
     const Worst worst = compare(module, part_of(fixture, "gradient."), path);
     const bool agrees = loss_difference <= tolerance && worst.difference <= tolerance;
     fmt::print(
-        "{:14} {} against {}, {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {}  [{}; "
-        "seed {}]\n",
-        name, precision, reference_precision, module.parameters().size(), loss_difference, worst.difference,
+        "{:14} {} on {} against {}, {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {}  "
+        "[{}; seed {}]\n",
+        name, precision, device.str(), reference_precision, module.parameters().size(), loss_difference, worst.difference,
         worst.name, tolerance, agrees ? "agrees" : "DIFFERS", metadata_of(fixture, "reference", path),
         metadata_of(fixture, "seed", path));
     return static_cast<int>(agrees ? ExitCode::ok : ExitCode::check_failed);
