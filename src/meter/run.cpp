@@ -31,6 +31,7 @@
 #include "meter/run_document.h"
 #include "meter/run_writer.h"
 #include "meter/sampler.h"
+#include "meter/startup_memory.h"
 #include "meter/summary.h"
 #include "sensors/catalog.h"
 
@@ -246,6 +247,7 @@ int MeteredRun::run(LogReaders readers) {
     if (election_) {
         election_->announce(socket_.path());
     }
+    release_startup_memory();
     idle(run_format::idle_before_region);
     if (relay_.interrupted().stop_requested()) {
         const std::int64_t now_ns = machine_.clock->now_ns();
