@@ -124,7 +124,7 @@ class MeteredRun {
     Sampler sampler_;
     std::mutex index_mutex_;
     MessageIndex index_;
-    std::uint64_t implausible_times_ = 0;
+    std::uint64_t implausible_times_ = 0, lost_marks_ = 0;
     MarkerSocket socket_;
 };
 
@@ -186,6 +186,11 @@ MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment&
               [this](Message message, std::int64_t now_ns) { take(std::move(message), now_ns); }) {}
 
 void MeteredRun::take(Message message, std::int64_t now_ns) {
+    if (message.event == Message::Event::lost) {
+        const std::scoped_lock lock(index_mutex_);
+        lost_marks_ += message.count;
+        return;
+    }
     if (message.edge()) {
         sampler_.edge();
     }
@@ -299,6 +304,12 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
         warnings.push_back(fmt::format("{} messages to {} were not understood and dropped; of the first: {}",
                                        socket_.malformed(), socket_variable, socket_.first_complaint()));
     }
+    if (lost_marks_ > 0) {
+        warnings.push_back(
+            fmt::format("{} marks did not get through to {} and are lost: each may be 64 KiB long, and one "
+                        "waits 0.1 s at most",
+                        lost_marks_, socket_variable));
+    }
     if (implausible_times_ > 0) {
         warnings.push_back(fmt::format("{} marks told a time of another clock and count as of their arrival",
                                        implausible_times_));
@@ -309,7 +320,14 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     }
     const auto statistics = sensors_returned ? std::optional(sampler_.statistics()) : std::nullopt;
     const OwnCost cost = own_cost();
-    if (!writer_.write_end(end_document(end_ns, end, cost, statistics, counts, machine_, warnings))) {
+    const RunEnd run_end{.end_ns = end_ns,
+                         .command = end,
+                         .cost = cost,
+                         .statistics = statistics,
+                         .rows = counts,
+                         .marks = {.refused = socket_.malformed(), .lost = lost_marks_},
+                         .warnings = warnings};
+    if (!writer_.write_end(end_document(run_end, machine_))) {
         warnings.push_back(writer_.warnings().back());
     }
     if (!options_.quiet) {
@@ -335,7 +353,7 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
 /// A rank whose node is metered by another one: runs its command and passes its marks on.
 int run_as_member(const RunOptions& options, const launch::RankEnvironment& ranks, SignalRelay& relay,
                   const Election::Member& member, LogReaders readers) {
-    const MarkerSender sender(member.socket_path);
+    MarkerSender sender(member.socket_path);
     const auto tap = make_tap(std::move(readers), relay, [&](Message message) {
         message.rank = ranks.rank;
         message.time_ns = MonotonicClock().now_ns();

@@ -261,9 +261,7 @@ OwnCost own_cost() {
             .max_rss_bytes = proc_kilobytes("/proc/self/status", "VmHWM").value_or(0)};
 }
 
-json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
-                  const std::optional<Sampler::Statistics>& statistics, const RunWriter::Counts& counts,
-                  const sensors::Machine& machine, const std::vector<std::string>& warnings) {
+json end_document(const RunEnd& end, const sensors::Machine& machine) {
     json counters = json::array();
     for (const auto& source : machine.sources) {
         const sensors::SourceInfo& info = source->info();
@@ -284,20 +282,22 @@ json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
     const auto in_seconds = [](const timeval& t) {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
     };
+    const auto& [end_ns, command, cost, statistics, rows, marks, warnings] = end;
     return {
         {"end_ns", end_ns},
-        {"exit_status", end.exit_status},
-        {"signal", or_null(end.signal)},
+        {"exit_status", command.exit_status},
+        {"signal", or_null(command.signal)},
         {"child",
-         {{"user_s", in_seconds(end.usage.ru_utime)},
-          {"system_s", in_seconds(end.usage.ru_stime)},
-          {"max_rss_bytes", end.usage.ru_maxrss * 1024}}},
+         {{"user_s", in_seconds(command.usage.ru_utime)},
+          {"system_s", in_seconds(command.usage.ru_stime)},
+          {"max_rss_bytes", command.usage.ru_maxrss * 1024}}},
+        {"marks", {{"refused", marks.refused}, {"lost", marks.lost}}},
         {"meter",
          {{"cpu_s", cost.cpu_s},
           {"driver_s", statistics ? json(statistics->driver_s) : json(nullptr)},
           {"max_rss_bytes", cost.max_rss_bytes},
-          {"rows", counts.rows},
-          {"lost", counts.lost},
+          {"rows", rows.rows},
+          {"lost", rows.lost},
           {"late", statistics ? json(statistics->late) : json(nullptr)},
           {"jitter_s", statistics ? json(statistics->jitter_s) : json::object()},
           {"achieved_hz", statistics ? json(statistics->achieved_hz) : json::object()}}},
