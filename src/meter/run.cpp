@@ -235,13 +235,22 @@ void MeteredRun::idle(std::string_view name) {
 
 void MeteredRun::wait_for_ranks() {
     // Ranks that never come (the launcher told more than it started) are waited for a while only.
+    constexpr auto patience = 10s;
     const int others = identity_.ranks.local_world_size.value_or(1) - 1;
-    const auto until = std::chrono::steady_clock::now() + 10s;
-    while (!relay_.interrupted().stop_requested() && !election_->others_done(0)) {
-        std::this_thread::sleep_for(10ms);
-    }
-    while (!relay_.interrupted().stop_requested() && !election_->others_done(others) &&
-           std::chrono::steady_clock::now() < until) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::optional<std::chrono::steady_clock::time_point> interrupted;
+    while (!election_->others_done(others)) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - begin > patience && election_->others_done(0)) {
+            return;
+        }
+        // A signal to the whole job step has reached the other ranks too: they are given time to end.
+        if (relay_.interrupted().stop_requested()) {
+            interrupted = interrupted.value_or(now);
+            if (now - *interrupted > patience) {
+                return;
+            }
+        }
         std::this_thread::sleep_for(10ms);
     }
 }

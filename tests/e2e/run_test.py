@@ -361,6 +361,22 @@ class Signals(RunTest):
         self.assertFalse(os.path.exists(self.path("ran")))
         self.assertEqual(self.document("end.json")["exit_status"], 143)
 
+    def test_after_the_command_has_ended_change_nothing(self):
+        for i in range(10):
+            process = self.start("sh", "-c", "exit 7", options=["-q", "--idle-s", "0.1", "--run-id", f"r{i}"])
+            host = os.path.join(self.results, "runs", f"r{i}", "*")
+            ended = lambda: [row for path in glob.glob(os.path.join(host, "regions.csv")) for row in table(path)
+                             if row["name"] == "joulemark.idle_after"]
+            until(ended, "the command's end")
+            while process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGINT)
+            self.assertEqual(process.returncode, 7)
+            (path,) = glob.glob(os.path.join(host, "end.json"))
+            with open(path) as file:
+                end = json.load(file)
+            self.assertEqual((end["exit_status"], end["signal"]), (7, None))
+
 
 class Crashes(RunTest):
     def test_kill_9_leaves_the_data_and_the_command(self):
