@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run.h"
 
-#include <malloc.h>
-
 #include <cctype>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "controls/controls.h"
@@ -110,6 +109,7 @@ class MeteredRun {
     void mark(std::string_view name, Message::Event event, std::int64_t time_ns);
     void idle(std::string_view name);
     void wait_for_ranks();
+    std::vector<Election::Sampler::End> failed_ranks() const;
     void finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t end_ns);
 
     const RunOptions& options_;
@@ -255,6 +255,16 @@ void MeteredRun::wait_for_ranks() {
     }
 }
 
+/// Those still at work have not failed, as far as one can know.
+std::vector<Election::Sampler::End> MeteredRun::failed_ranks() const {
+    if (!election_ || !election_->others_done(0)) {
+        return {};
+    }
+    auto ends = election_->ends();
+    std::erase_if(ends, [](const Election::Sampler::End& end) { return end.exit_status == 0; });
+    return ends;
+}
+
 int MeteredRun::run(LogReaders readers) {
     sampler_.start();
     if (election_) {
@@ -323,6 +333,15 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
         warnings.push_back(fmt::format("{} marks told a time of another clock and count as of their arrival",
                                        implausible_times_));
     }
+    const auto failed = failed_ranks();
+    if (!failed.empty()) {
+        warnings.push_back(
+            fmt::format("{} other rank{} of this node failed, the first is rank {}: {}", failed.size(),
+                        failed.size() == 1 ? "" : "s", failed.front().rank,
+                        failed.front().exit_status
+                            ? fmt::format("its command ended with status {}", *failed.front().exit_status)
+                            : "its meter was killed before it could tell how its command ended"));
+    }
     const auto counts = writer_.counts();
     if (counts.lost > 0) {
         warnings.push_back(fmt::format("{} rows could not be written and are lost", counts.lost));
@@ -331,6 +350,7 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     const OwnCost cost = own_cost();
     const RunEnd run_end{.end_ns = end_ns,
                          .command = end,
+                         .failed_ranks = failed,
                          .cost = cost,
                          .statistics = statistics,
                          .rows = counts,
@@ -371,6 +391,7 @@ int run_as_member(const RunOptions& options, const launch::RankEnvironment& rank
     const ChildEnd end = run_command(
         options, member.socket_path, relay, tap.get(), [] {}, [] {});
     relay.on_resize(nullptr);
+    member.ended(end.exit_status);
     return end.exit_status;
 }
 
@@ -392,7 +413,8 @@ int run(const RunOptions& options) {
     SignalRelay relay;
     std::optional<Election::Sampler> election;
     if (ranks.world_size > 1 && ranks.local_world_size.value_or(2) > 1) {
-        auto role = before_child([&] { return Election::hold(node_folder(), election_key(ranks, lookup)); });
+        auto role = before_child(
+            [&] { return Election::hold(node_folder(), election_key(ranks, lookup), ranks.rank); });
         if (const auto* member = std::get_if<Election::Member>(&role)) {
             return run_as_member(options, ranks, relay, *member, std::move(readers));
         }

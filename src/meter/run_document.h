@@ -10,6 +10,7 @@
 
 #include "launch/rank_environment.h"
 #include "meter/child.h"
+#include "meter/election.h"
 #include "meter/run.h"
 #include "meter/run_writer.h"
 #include "meter/sampler.h"
@@ -54,6 +55,7 @@ struct MarkCounts {
 struct RunEnd {
     std::int64_t end_ns = 0;  ///< of the command
     ChildEnd command = {};
+    std::vector<Election::Sampler::End> failed_ranks = {};  ///< others of the node, whose commands failed
     OwnCost cost = {};
     std::optional<Sampler::Statistics> statistics = {};  ///< absent: a sensor did not return
     RunWriter::Counts rows = {};
