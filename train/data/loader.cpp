@@ -2,6 +2,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace joulemark::train {
@@ -54,7 +55,7 @@ std::optional<Batch> Loader::next() {
 
 std::int64_t Loader::skipped() const {
     const std::lock_guard lock(mutex_);
-    return skipped_;
+    return std::ssize(reported_);
 }
 
 /// An unread sample of the earliest batch that has one; begins a new batch when there is room.
@@ -144,7 +145,6 @@ Sample Loader::load(std::uint32_t index, std::uint64_t epoch) {
 
 void Loader::report_bad(std::uint32_t index, const Failure& failure) {
     const std::lock_guard lock(mutex_);
-    ++skipped_;
     if (reported_.insert(index).second) {
         settings_.report(failure.reason);
     }

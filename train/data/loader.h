@@ -49,7 +49,7 @@ class Loader {
     /// The next batch, or nothing after the last. Throws what a thread threw; bad_input when no sample is
     /// readable.
     std::optional<Batch> next();
-    /// How often a sample was skipped because it could not be read.
+    /// How many samples were skipped because they could not be read: each counts once, however often it came.
     std::int64_t skipped() const;
 
   private:
@@ -78,7 +78,6 @@ class Loader {
     std::condition_variable changed_;
     std::deque<std::shared_ptr<Pending>> pending_;
     std::set<std::uint32_t> reported_;
-    std::int64_t skipped_ = 0;
     bool plan_ended_ = false;
     bool stopping_ = false;
     std::vector<std::jthread> threads_;
