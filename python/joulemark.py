@@ -11,7 +11,8 @@
 
 One file, standard library only, Python 3.8 and newer: copy it beside the program or put its folder on PYTHONPATH. Without
 the variable JOULEMARK_SOCKET every function returns at once. A meter that does not take messages costs
-0.1 s once and then nothing, and never fails the program.
+0.1 s once and then nothing, and never fails the program. A message that does not get through, or is longer
+than 64 KiB, is lost; the meter counts and reports it.
 """
 
 import contextlib
@@ -36,6 +37,7 @@ class _Sender:
         self._lock = threading.Lock()
         self._socket = None
         self._stuck = False
+        self._lost = 0  # messages that did not get through, and that the meter does not know of
         self._off = not os.environ.get("JOULEMARK_SOCKET")
 
     @property
@@ -45,26 +47,43 @@ class _Sender:
     def send(self, message):
         if self._off:
             return
-        try:
-            data = json.dumps(message, default=_plain, allow_nan=False).encode()
-        except Exception:  # noqa: BLE001: whatever a value's own methods raise, the training goes on
-            try:
-                data = json.dumps(_finite(message), default=_plain, skipkeys=True).encode()
-            except Exception:  # noqa: BLE001
-                return  # this message is lost
+        data = _encoded(message)
         with self._lock:
-            try:
-                if self._socket is None:
-                    self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-                    self._socket.connect(os.environ["JOULEMARK_SOCKET"])
-                self._socket.settimeout(0 if self._stuck else _PATIENCE_S)
-                self._socket.send(data)
-                self._stuck = False
-            except (socket.timeout, BlockingIOError):
-                self._stuck = True
-            except OSError as error:
-                if error.errno != errno.EMSGSIZE:  # then only this one message is lost
-                    self._off = True
+            if data is None or not self._pass_on(data):
+                self._lost += 1
+            if self._lost and not self._stuck:
+                if self._pass_on(_encoded({"event": "lost", "count": self._lost})):
+                    self._lost = 0
+
+    def _pass_on(self, data):
+        """Whether the meter has it."""
+        if self._off:
+            return False
+        try:
+            if self._socket is None:
+                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                self._socket.connect(os.environ["JOULEMARK_SOCKET"])
+            self._socket.settimeout(0 if self._stuck else _PATIENCE_S)
+            self._socket.send(data)
+            self._stuck = False
+            return True
+        except (socket.timeout, BlockingIOError):
+            self._stuck = True
+        except OSError as error:
+            if error.errno != errno.EMSGSIZE:  # then only this one message is lost
+                self._off = True
+        return False
+
+
+def _encoded(message):
+    """The datagram; None for what cannot be said in JSON."""
+    try:
+        return json.dumps(message, default=_plain, allow_nan=False).encode()
+    except Exception:  # noqa: BLE001: whatever a value's own methods raise, the training goes on
+        try:
+            return json.dumps(_finite(message), default=_plain, skipkeys=True).encode()
+        except Exception:  # noqa: BLE001
+            return None
 
 
 def _plain(value):

@@ -13,7 +13,8 @@
  *
  * One header for C99 and C++, Linux, no library. Without the variable JOULEMARK_SOCKET every function returns at
  * once. A message is one datagram of a few microseconds; a meter that does not take it costs 0.1 s once and
- * then nothing, and never fails the program. All functions may be called from any thread.
+ * then nothing, and never fails the program. All functions may be called from any thread. A message that
+ * does not get through, or is longer than 64 KiB, is lost; the meter counts and reports it.
  */
 #ifndef JOULEMARK_MARK_H
 #define JOULEMARK_MARK_H
@@ -57,7 +58,8 @@ enum { joulemark_unopened_ = 0, joulemark_off_ = -1 };
 
 /* The connected socket plus one, or one of the two values above. One per source file that marks. */
 static int joulemark_socket_ = joulemark_unopened_;
-static int joulemark_stuck_ = 0; /* the last message did not get through in time */
+static int joulemark_stuck_ = 0;      /* the last message did not get through in time */
+static unsigned joulemark_lost_ = 0; /* messages that did not get through, and that the meter does not know of */
 
 static inline int joulemark_open_(void) {
     int known = __atomic_load_n(&joulemark_socket_, __ATOMIC_ACQUIRE);
@@ -152,6 +154,17 @@ static inline size_t joulemark_put_member_(char* text, size_t length, size_t cap
     return joulemark_put_number_(text, length, capacity, value);
 }
 
+static inline void joulemark_tell_lost_(int fd) {
+    const unsigned lost = __atomic_exchange_n(&joulemark_lost_, 0, __ATOMIC_RELAXED);
+    if (lost > 0) {
+        char text[64];
+        const int length = snprintf(text, sizeof text, "{\"event\":\"lost\",\"count\":%u}", lost);
+        if (send(fd, text, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+            __atomic_fetch_add(&joulemark_lost_, lost, __ATOMIC_RELAXED);
+        }
+    }
+}
+
 /* data: a JSON object, or NULL */
 static inline void joulemark_send_(const char* event, const char* name, const joulemark_result* result,
                                    const char* data) {
@@ -204,10 +217,15 @@ static inline void joulemark_send_(const char* event, const char* name, const jo
     const int stuck = __atomic_load_n(&joulemark_stuck_, __ATOMIC_RELAXED);
     if (sendmsg(opened - 1, &message, MSG_NOSIGNAL | (stuck ? MSG_DONTWAIT : 0)) >= 0) {
         __atomic_store_n(&joulemark_stuck_, 0, __ATOMIC_RELAXED);
+        joulemark_tell_lost_(opened - 1);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
         __atomic_store_n(&joulemark_stuck_, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&joulemark_lost_, 1, __ATOMIC_RELAXED);
     } else if (errno == ECONNREFUSED || errno == ENOENT || errno == ENOTCONN || errno == ECONNRESET) {
         __atomic_store_n(&joulemark_socket_, (int)joulemark_off_, __ATOMIC_RELEASE); /* the meter is gone */
+    } else {
+        __atomic_fetch_add(&joulemark_lost_, 1, __ATOMIC_RELAXED); /* too long: tell at once, it may be the last */
+        joulemark_tell_lost_(opened - 1);
     }
     errno = saved_errno;
 }

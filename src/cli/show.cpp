@@ -151,9 +151,16 @@ void print_identity(const RunRecord& run) {
     for (const auto& host : run.hosts) {
         if (!host.end_json) {
             line("cut", fmt::format("{} wrote no end: it was killed, or is still running", host.host));
-        } else if (const auto status = store::json_number(*host.end_json, "exit_status");
-                   status && *status != 0) {
+            continue;
+        }
+        if (const auto status = store::json_number(*host.end_json, "exit_status"); status && *status != 0) {
             line("exit", fmt::format("status {} on {}", *status, host.host));
+        }
+        for (const auto& rank : store::json_array(*host.end_json, "failed_ranks")) {
+            const auto status = store::json_number(rank, "exit_status");
+            line("exit",
+                 fmt::format("{} of rank {} on {}", status ? fmt::format("status {}", *status) : "not told",
+                             store::json_number(rank, "rank").value_or(0), host.host));
         }
     }
     std::string software;

@@ -57,7 +57,6 @@ SignalRelay::SignalRelay() {
         struct sigaction before {};
         ignore.sa_handler = SIG_IGN;
         sigaction(signal, &ignore, &before);
-        ignored_.emplace_back(signal, before);
         if (before.sa_handler != SIG_IGN) {
             sigaddset(&to_default_, signal);
         }
@@ -74,10 +73,6 @@ SignalRelay::SignalRelay() {
 SignalRelay::~SignalRelay() {
     eventfd_write(wake_.get(), 1);
     thread_.join();
-    for (const auto& [signal, before] : ignored_) {
-        sigaction(signal, &before, nullptr);
-    }
-    pthread_sigmask(SIG_SETMASK, &original_mask_, nullptr);
 }
 
 void SignalRelay::attach(pid_t child) {

@@ -27,7 +27,8 @@ namespace joulemark::meter {
 class SignalRelay {
   public:
     SignalRelay();
-    /// Gives the signals back.
+    /// Does not give the signals back: one that comes when the command has ended must not end this process
+    /// with another status than the command's. One relay per process, therefore.
     ~SignalRelay();
     SignalRelay(const SignalRelay&) = delete;
     SignalRelay& operator=(const SignalRelay&) = delete;
@@ -57,7 +58,6 @@ class SignalRelay {
     std::mutex mutex_;  ///< guards child_ and resized_: no signal may go to a pid that was reaped
     pid_t child_ = -1;
     std::function<void()> resized_;
-    std::vector<std::pair<int, struct sigaction>> ignored_;
     std::thread thread_;
 };
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <sstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -40,6 +42,12 @@ std::string content(const files::Descriptor& file) {
     return got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "";
 }
 
+/// In one piece, whoever else appends.
+bool append_line(const files::Descriptor& file, const std::string& line) {
+    const std::string text = line + '\n';
+    return write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
 /// Whether an open file is still the one at `path`.
 bool is_at(const files::Descriptor& file, const std::string& path) {
     struct stat opened {};
@@ -63,7 +71,7 @@ bool alive(const std::string& socket_path) {
 }  // namespace
 
 std::variant<Election::Sampler, Election::Member> Election::hold(const std::filesystem::path& folder,
-                                                                 const std::string& key) {
+                                                                 const std::string& key, int rank) {
     const std::string base = folder / ("joulemark-" + std::to_string(geteuid()) + "-" + key);
     const std::string lock_path = base + ".lock";
     const std::string ranks_path = base + ".ranks";
@@ -85,10 +93,10 @@ std::variant<Election::Sampler, Election::Member> Election::hold(const std::file
         // gone.
         flock(ranks.get(), LOCK_SH);
         if (std::string path = content(lock); alive(path) && is_at(ranks, ranks_path)) {
-            if (write(ranks.get(), "r", 1) != 1) {
+            if (!append_line(ranks, std::to_string(rank))) {
                 throw environment_error("cannot write {}: {}", ranks_path, std::strerror(errno));
             }
-            return Member{std::move(path), std::move(ranks)};
+            return Member{std::move(path), std::move(ranks), rank};
         }
         if (std::chrono::steady_clock::now() > until) {
             throw environment_error("another process holds {} but does not meter", lock_path);
@@ -106,13 +114,34 @@ void Election::Sampler::announce(const std::string& socket_path) {
 }
 
 bool Election::Sampler::others_done(int others) const {
-    struct stat status {};
-    fstat(ranks_.get(), &status);
-    if (status.st_size < others || flock(ranks_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (flock(ranks_.get(), LOCK_EX | LOCK_NB) != 0) {
         return false;
     }
     flock(ranks_.get(), LOCK_UN);
-    return true;
+    return std::ssize(ends()) >= others;
+}
+
+std::vector<Election::Sampler::End> Election::Sampler::ends() const {
+    std::map<int, End> by_rank;
+    std::istringstream lines(files::read(paths_[1]).value_or(""));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        End end;
+        words >> end.rank;
+        if (int exit_status = 0; words >> exit_status) {
+            end.exit_status = exit_status;
+        }
+        by_rank[end.rank] = end;
+    }
+    std::vector<End> all;
+    for (const auto& [rank, end] : by_rank) {
+        all.push_back(end);
+    }
+    return all;
+}
+
+void Election::Member::ended(int exit_status) const {
+    append_line(ranks, std::to_string(rank) + ' ' + std::to_string(exit_status));
 }
 
 Election::Sampler::~Sampler() {

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/files.h"
 
@@ -15,7 +17,8 @@ namespace joulemark::meter {
 /// processes that hold them, so nothing a crash leaves behind can block anyone.
 ///
 /// Two files beside each other: NAME.lock is held exclusively by the sampler and holds the path of its marker
-/// socket; NAME.ranks is held shared by every other rank while its command runs, and has a byte for each.
+/// socket; NAME.ranks is held shared by every other rank while its command runs, and has a line of each when
+/// it comes ("3") and when its command has ended ("3 7": rank, exit status).
 class Election {
   public:
     /// The rank that meters.
@@ -25,6 +28,12 @@ class Election {
         void announce(const std::string& socket_path);
         /// Whether `others` other ranks have come and all have ended.
         bool others_done(int others) const;
+        /// How the commands of the ranks that have come ended, by rank.
+        struct End {
+            int rank = 0;
+            std::optional<int> exit_status = {};  ///< absent: not told yet, or killed before it could tell
+        };
+        std::vector<End> ends() const;
         /// Removes the files.
         ~Sampler();
         Sampler(Sampler&&) = default;
@@ -41,11 +50,16 @@ class Election {
     struct Member {
         std::string socket_path;
         files::Descriptor ranks;
+        int rank;
+
+        /// Lets the sampler know; never fails.
+        void ended(int exit_status) const;
     };
 
     /// `key` names the job step and the node. Throws environment_error when the files cannot be used, or when
     /// a sampler is there but does not announce itself within ten seconds.
-    static std::variant<Sampler, Member> hold(const std::filesystem::path& folder, const std::string& key);
+    static std::variant<Sampler, Member> hold(const std::filesystem::path& folder, const std::string& key,
+                                              int rank);
 };
 
 }  // namespace joulemark::meter

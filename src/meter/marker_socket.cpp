@@ -126,11 +126,25 @@ bool MarkerSocket::take_one() {
 MarkerSender::MarkerSender(std::string path)
     : path_(std::move(path)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
 
-void MarkerSender::send(const Message& message) const {
+void MarkerSender::send(const Message& message) {
+    lost_ += pass_on(message) ? 0 : 1;
+    if (lost_ == 0) {
+        return;
+    }
+    Message tally;
+    tally.event = Message::Event::lost;
+    tally.rank = message.rank;
+    tally.count = lost_;
+    if (pass_on(tally)) {
+        lost_ = 0;
+    }
+}
+
+bool MarkerSender::pass_on(const Message& message) const {
     const sockaddr_un address = address_of(path_);
     const std::string text = to_json(message);
-    sendto(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
-           sizeof address);
+    return sendto(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL,
+                  reinterpret_cast<const sockaddr*>(&address), sizeof address) >= 0;
 }
 
 }  // namespace joulemark::meter

@@ -48,14 +48,18 @@ class MarkerSocket {
     std::thread thread_;
 };
 
-/// Sends one message to the socket of another meter; lost when that one is gone or full.
+/// Sends messages to the socket of another meter. Never waits: what that one cannot take is lost, and told
+/// with the next message that gets through.
 class MarkerSender {
   public:
     explicit MarkerSender(std::string path);
-    void send(const Message& message) const;
+    void send(const Message& message);
 
   private:
+    bool pass_on(const Message& message) const;
+
     std::string path_;
+    std::uint64_t lost_ = 0;
     files::Descriptor socket_;
 };
 

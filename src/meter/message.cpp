@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 4> event_names{"begin", "end", "config", "note"};
+constexpr std::array<std::string_view, 5> event_names{"begin", "end", "config", "note", "lost"};
 
 Failure malformed(std::string_view what) {
     return {std::string(what), "see docs/schema.md, Marking protocol"};
@@ -57,12 +57,15 @@ Result<Message> parse_message(std::string_view text) {
     }
     const auto event = std::ranges::find(event_names, string(object, "event"));
     if (event == event_names.end()) {
-        return malformed("its event is none of begin, end, config, note");
+        return malformed("its event is none of begin, end, config, note, lost");
     }
     Message message;
     message.event = static_cast<Message::Event>(event - event_names.begin());
     message.name = string(object, "name");
     if (message.edge() && message.name.empty()) {
+        if (object.contains("name")) {
+            return malformed("its name is empty or no text");
+        }
         message.name = "epoch";
     }
     if (message.name.starts_with(run_format::own_prefix)) {
@@ -86,6 +89,13 @@ Result<Message> parse_message(std::string_view text) {
     }
     if (const auto data = object.find("data"); data != object.end() && data->is_object()) {
         message.data = data->dump(-1, ' ', false, json::error_handler_t::replace);
+    }
+    if (message.event == Message::Event::lost) {
+        const auto count = integer(object, "count").value_or(0);
+        if (count < 1) {
+            return malformed("it tells of lost messages without their count");
+        }
+        message.count = static_cast<std::uint64_t>(count);
     }
     message.source = "socket";
     return message;
@@ -111,6 +121,9 @@ std::string to_json(const Message& message) {
         object["quality"] = {{"name", message.quality_name},
                              {"value", *message.quality},
                              {"direction", message.quality_direction}};
+    }
+    if (message.event == Message::Event::lost) {
+        object["count"] = message.count;
     }
     if (!message.data.empty()) {
         object["data"] = json::parse(message.data, nullptr, false);

@@ -14,7 +14,7 @@ namespace joulemark::meter {
 
 /// What a program tells the meter: docs/schema.md, "Marking protocol".
 struct Message {
-    enum class Event : std::uint8_t { begin, end, config, note };
+    enum class Event : std::uint8_t { begin, end, config, note, lost };
     Event event = Event::note;
     std::string name;
     std::optional<std::int64_t> index;
@@ -25,6 +25,7 @@ struct Message {
     std::optional<double> quality;
     std::string source;  ///< socket | mllog | regex | meter
     std::string data;    ///< a JSON object as text, or ""
+    std::uint64_t count = 0;  ///< of `lost`: messages of this sender that did not get through
 
     bool edge() const { return event == Event::begin || event == Event::end; }
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run.h"
 
-#include <malloc.h>
-
 #include <cctype>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "controls/controls.h"
@@ -111,6 +110,7 @@ class MeteredRun {
     void mark(std::string_view name, Message::Event event, std::int64_t time_ns);
     void idle(std::string_view name);
     void wait_for_ranks();
+    std::vector<Election::Sampler::End> failed_ranks() const;
     void finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t end_ns);
 
     const RunOptions& options_;
@@ -125,7 +125,7 @@ class MeteredRun {
     Sampler sampler_;
     std::mutex index_mutex_;
     MessageIndex index_;
-    std::uint64_t implausible_times_ = 0;
+    std::uint64_t implausible_times_ = 0, lost_marks_ = 0;
     MarkerSocket socket_;
 };
 
@@ -187,6 +187,11 @@ MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment&
               [this](Message message, std::int64_t now_ns) { take(std::move(message), now_ns); }) {}
 
 void MeteredRun::take(Message message, std::int64_t now_ns) {
+    if (message.event == Message::Event::lost) {
+        const std::scoped_lock lock(index_mutex_);
+        lost_marks_ += message.count;
+        return;
+    }
     if (message.edge()) {
         sampler_.edge();
     }
@@ -231,15 +236,34 @@ void MeteredRun::idle(std::string_view name) {
 
 void MeteredRun::wait_for_ranks() {
     // Ranks that never come (the launcher told more than it started) are waited for a while only.
+    constexpr auto patience = 10s;
     const int others = identity_.ranks.local_world_size.value_or(1) - 1;
-    const auto until = std::chrono::steady_clock::now() + 10s;
-    while (!relay_.interrupted().stop_requested() && !election_->others_done(0)) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::optional<std::chrono::steady_clock::time_point> interrupted;
+    while (!election_->others_done(others)) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - begin > patience && election_->others_done(0)) {
+            return;
+        }
+        // A signal to the whole job step has reached the other ranks too: they are given time to end.
+        if (relay_.interrupted().stop_requested()) {
+            interrupted = interrupted.value_or(now);
+            if (now - *interrupted > patience) {
+                return;
+            }
+        }
         std::this_thread::sleep_for(10ms);
     }
-    while (!relay_.interrupted().stop_requested() && !election_->others_done(others) &&
-           std::chrono::steady_clock::now() < until) {
-        std::this_thread::sleep_for(10ms);
+}
+
+/// Those still at work have not failed, as far as one can know.
+std::vector<Election::Sampler::End> MeteredRun::failed_ranks() const {
+    if (!election_ || !election_->others_done(0)) {
+        return {};
     }
+    auto ends = election_->ends();
+    std::erase_if(ends, [](const Election::Sampler::End& end) { return end.exit_status == 0; });
+    return ends;
 }
 
 int MeteredRun::run(LogReaders readers) {
@@ -301,9 +325,24 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
         warnings.push_back(fmt::format("{} messages to {} were not understood and dropped; of the first: {}",
                                        socket_.malformed(), socket_variable, socket_.first_complaint()));
     }
+    if (lost_marks_ > 0) {
+        warnings.push_back(
+            fmt::format("{} marks did not get through to {} and are lost: each may be 64 KiB long, and one "
+                        "waits 0.1 s at most",
+                        lost_marks_, socket_variable));
+    }
     if (implausible_times_ > 0) {
         warnings.push_back(fmt::format("{} marks told a time of another clock and count as of their arrival",
                                        implausible_times_));
+    }
+    const auto failed = failed_ranks();
+    if (!failed.empty()) {
+        warnings.push_back(
+            fmt::format("{} other rank{} of this node failed, the first is rank {}: {}", failed.size(),
+                        failed.size() == 1 ? "" : "s", failed.front().rank,
+                        failed.front().exit_status
+                            ? fmt::format("its command ended with status {}", *failed.front().exit_status)
+                            : "its meter was killed before it could tell how its command ended"));
     }
     const auto counts = writer_.counts();
     if (counts.lost > 0) {
@@ -311,7 +350,15 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     }
     const auto statistics = sensors_returned ? std::optional(sampler_.statistics()) : std::nullopt;
     const OwnCost cost = own_cost();
-    if (!writer_.write_end(end_document(end_ns, end, cost, statistics, counts, machine_, warnings))) {
+    const RunEnd run_end{.end_ns = end_ns,
+                         .command = end,
+                         .failed_ranks = failed,
+                         .cost = cost,
+                         .statistics = statistics,
+                         .rows = counts,
+                         .marks = {.refused = socket_.malformed(), .lost = lost_marks_},
+                         .warnings = warnings};
+    if (!writer_.write_end(end_document(run_end, machine_))) {
         warnings.push_back(writer_.warnings().back());
     }
     if (!options_.quiet) {
@@ -337,7 +384,7 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
 /// A rank whose node is metered by another one: runs its command and passes its marks on.
 int run_as_member(const RunOptions& options, const launch::RankEnvironment& ranks, SignalRelay& relay,
                   const Election::Member& member, LogReaders readers) {
-    const MarkerSender sender(member.socket_path);
+    MarkerSender sender(member.socket_path);
     const auto tap = make_tap(std::move(readers), relay, [&](Message message) {
         message.rank = ranks.rank;
         message.time_ns = MonotonicClock().now_ns();
@@ -346,6 +393,7 @@ int run_as_member(const RunOptions& options, const launch::RankEnvironment& rank
     const ChildEnd end = run_command(
         options, member.socket_path, relay, tap.get(), [] {}, [] {});
     relay.on_resize(nullptr);
+    member.ended(end.exit_status);
     return end.exit_status;
 }
 
@@ -367,7 +415,8 @@ int run(const RunOptions& options) {
     SignalRelay relay;
     std::optional<Election::Sampler> election;
     if (ranks.world_size > 1 && ranks.local_world_size.value_or(2) > 1) {
-        auto role = before_child([&] { return Election::hold(node_folder(), election_key(ranks, lookup)); });
+        auto role = before_child(
+            [&] { return Election::hold(node_folder(), election_key(ranks, lookup), ranks.rank); });
         if (const auto* member = std::get_if<Election::Member>(&role)) {
             return run_as_member(options, ranks, relay, *member, std::move(readers));
         }

@@ -278,9 +278,7 @@ OwnCost own_cost() {
             .max_rss_bytes = proc_kilobytes("/proc/self/status", "VmHWM").value_or(0)};
 }
 
-json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
-                  const std::optional<Sampler::Statistics>& statistics, const RunWriter::Counts& counts,
-                  const sensors::Machine& machine, const std::vector<std::string>& warnings) {
+json end_document(const RunEnd& end, const sensors::Machine& machine) {
     json counters = json::array();
     for (const auto& source : machine.sources) {
         const sensors::SourceInfo& info = source->info();
@@ -301,25 +299,33 @@ json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
     const auto in_seconds = [](const timeval& t) {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
     };
+    json failed_ranks = json::array();
+    for (const auto& [rank, exit_status] : end.failed_ranks) {
+        failed_ranks.push_back({{"rank", rank}, {"exit_status", or_null(exit_status)}});
+    }
+    const ChildEnd& command = end.command;
+    const auto& statistics = end.statistics;
     return {
-        {"end_ns", end_ns},
-        {"exit_status", end.exit_status},
-        {"signal", or_null(end.signal)},
+        {"end_ns", end.end_ns},
+        {"exit_status", command.exit_status},
+        {"signal", or_null(command.signal)},
+        {"failed_ranks", failed_ranks},
         {"child",
-         {{"user_s", in_seconds(end.usage.ru_utime)},
-          {"system_s", in_seconds(end.usage.ru_stime)},
-          {"max_rss_bytes", end.usage.ru_maxrss * 1024}}},
+         {{"user_s", in_seconds(command.usage.ru_utime)},
+          {"system_s", in_seconds(command.usage.ru_stime)},
+          {"max_rss_bytes", command.usage.ru_maxrss * 1024}}},
+        {"marks", {{"refused", end.marks.refused}, {"lost", end.marks.lost}}},
         {"meter",
-         {{"cpu_s", cost.cpu_s},
+         {{"cpu_s", end.cost.cpu_s},
           {"driver_s", statistics ? json(statistics->driver_s) : json(nullptr)},
-          {"max_rss_bytes", cost.max_rss_bytes},
-          {"rows", counts.rows},
-          {"lost", counts.lost},
+          {"max_rss_bytes", end.cost.max_rss_bytes},
+          {"rows", end.rows.rows},
+          {"lost", end.rows.lost},
           {"late", statistics ? json(statistics->late) : json(nullptr)},
           {"jitter_s", statistics ? json(statistics->jitter_s) : json::object()},
           {"achieved_hz", statistics ? json(statistics->achieved_hz) : json::object()}}},
         {"counters", counters},
-        {"warnings", warnings},
+        {"warnings", end.warnings},
     };
 }
 

@@ -10,6 +10,7 @@
 
 #include "launch/rank_environment.h"
 #include "meter/child.h"
+#include "meter/election.h"
 #include "meter/run.h"
 #include "meter/run_writer.h"
 #include "meter/sampler.h"
@@ -44,9 +45,23 @@ struct OwnCost {
 };
 OwnCost own_cost();
 
-nlohmann::json end_document(std::int64_t end_ns, const ChildEnd& end, const OwnCost& cost,
-                            const std::optional<Sampler::Statistics>& statistics,
-                            const RunWriter::Counts& counts, const sensors::Machine& machine,
-                            const std::vector<std::string>& warnings);
+/// What programs told, or tried to, and is not in regions.csv.
+struct MarkCounts {
+    std::uint64_t refused = 0;  ///< arrived, and were no messages
+    std::uint64_t lost = 0;     ///< did not get through, as their senders tell
+};
+
+/// What is known when a run has ended.
+struct RunEnd {
+    std::int64_t end_ns = 0;  ///< of the command
+    ChildEnd command = {};
+    std::vector<Election::Sampler::End> failed_ranks = {};  ///< others of the node, whose commands failed
+    OwnCost cost = {};
+    std::optional<Sampler::Statistics> statistics = {};  ///< absent: a sensor did not return
+    RunWriter::Counts rows = {};
+    MarkCounts marks = {};
+    std::vector<std::string> warnings = {};
+};
+nlohmann::json end_document(const RunEnd& end, const sensors::Machine& machine);
 
 }  // namespace joulemark::meter

@@ -119,7 +119,7 @@ bool DeviceWindows::plausible_power(double watts) const {
     return watts >= 0 && watts <= most;
 }
 
-void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns) {
+bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns) {
     if (std::ranges::count(power_metrics, metric) > 0 && !std::isnan(value) && !plausible_power(value)) {
         if (implausible_++ == 0) {
             implausible_w_ = value;
@@ -131,7 +131,7 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
     const Behaviour behaviour = sensors::info(metric).behaviour;
     if (!slot) {
         if (std::isnan(value)) {
-            return;  // before the first sample nothing is covered anyway
+            return true;  // before the first sample nothing is covered anyway
         }
         const SourceFacts* source = source_of(metric);
         const double period_s = source != nullptr ? source->period_s : facts_.period_s;
@@ -155,11 +155,10 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
         value = (static_cast<std::uint64_t>(std::max(value, 0.0)) & throttle_bits) != 0 ? 100 : 0;
     }
     if (!(slot->counter ? slot->counter->add(time_ns, value) : slot->gauge->add(time_ns, value))) {
-        ++out_of_order_;
-        return;
+        return false;
     }
     if (std::isnan(value)) {
-        return;
+        return true;
     }
     if (refreshes_ && std::ranges::count(energy_metrics, metric) > 0) {
         refreshes_->add(time_ns, value, read_ns);
@@ -176,14 +175,16 @@ void DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
         slot->anchor_ns = time_ns;
         slot->anchor = value;
     }
+    return true;
 }
 
 void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, std::span<const double> values,
                         std::int64_t read_ns) {
     std::array<bool, sensors::metric_count> filled{};
+    bool in_order = true;
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         if (!std::isnan(values[i])) {
-            put(metrics[i], time_ns, values[i], read_ns);
+            in_order &= put(metrics[i], time_ns, values[i], read_ns);
             filled[static_cast<std::size_t>(metrics[i])] = true;
         }
     }
@@ -194,10 +195,11 @@ void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, s
         }
         for (const Metric metric : source.metrics) {
             if (!is_filled(metric)) {
-                put(metric, time_ns, nan, read_ns);
+                in_order &= put(metric, time_ns, nan, read_ns);
             }
         }
     }
+    out_of_order_ += in_order ? 0 : 1;
 }
 
 meter::SensorTiming DeviceWindows::energy_timing() const {
@@ -365,8 +367,8 @@ std::vector<Warning> DeviceWindows::warnings() const {
     std::vector<Warning> all;
     if (out_of_order_ > 0) {
         all.push_back(
-            {"out_of_order", fmt::format("{}: {} values are not later than the one before: left out",
-                                         facts_.id, out_of_order_)});
+            {"out_of_order", fmt::format("{}: {} row{} not later than the one before: left out", facts_.id,
+                                         out_of_order_, out_of_order_ == 1 ? " is" : "s are")});
     }
     if (implausible_ > 0) {
         all.push_back({"implausible_power",

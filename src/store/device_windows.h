@@ -87,7 +87,8 @@ class DeviceWindows {
         double anchor = 0;
     };
 
-    void put(sensors::Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns);
+    /// False for a value that is not later than the one before: it is left out.
+    bool put(sensors::Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns);
     bool plausible_power(double watts) const;
     void profile(sensors::Metric metric, std::int64_t time_ns, double value);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;

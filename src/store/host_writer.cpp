@@ -35,7 +35,8 @@ std::optional<std::string> non_empty(const std::string& text) {
 
 bool failed(const json& end_json) {
     return json_number(end_json, "exit_status").value_or(1) != 0 ||
-           json_number(end_json, "signal").value_or(0) != 0 || !json_text(end_json, "signal").empty();
+           json_number(end_json, "signal").value_or(0) != 0 || !json_text(end_json, "signal").empty() ||
+           !json_array(end_json, "failed_ranks").empty();
 }
 
 }  // namespace
@@ -43,8 +44,9 @@ bool failed(const json& end_json) {
 HostWriter::HostWriter(Database& database)
     : database_(database),
       insert_region_(database.prepare("INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
-      insert_region_device_(database.prepare(
-          "INSERT INTO region_devices VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+      insert_region_device_(
+          database.prepare("INSERT INTO region_devices VALUES "
+                           "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_series_(database.prepare("INSERT INTO series (host_id, device, metric) VALUES (?,?,?)")),
       insert_bin_(database.prepare("INSERT OR REPLACE INTO series_bins VALUES (?,?,?,?,?)")) {}
 

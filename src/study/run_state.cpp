@@ -20,6 +20,14 @@ nlohmann::json read_object(const fs::path& file) {
     return json.is_object() ? json : nlohmann::json();
 }
 
+/// Of a command, or of another rank's.
+void take_status(RunState& state, const nlohmann::json& ended) {
+    const auto exit_status = ended.find("exit_status");
+    const bool is_known = exit_status != ended.end() && exit_status->is_number_integer();
+    const int status = is_known ? exit_status->get<int>() : -1;
+    state.exit_status = state.exit_status != 0 ? state.exit_status : status;
+}
+
 }  // namespace
 
 RunState run_state(const fs::path& directory, const std::string& run) {
@@ -39,10 +47,12 @@ RunState run_state(const fs::path& directory, const std::string& run) {
             expected.insert(name.is_string() ? name.get<std::string>() : "");
         }
         ended.insert(host.path().filename().string());
-        const auto exit_status = end.find("exit_status");
-        const bool is_known = exit_status != end.end() && exit_status->is_number_integer();
-        const int status = is_known ? exit_status->get<int>() : -1;
-        state.exit_status = state.exit_status != 0 ? state.exit_status : status;
+        take_status(state, end);
+        if (const auto failed = end.find("failed_ranks"); failed != end.end()) {
+            for (const nlohmann::json& rank : *failed) {
+                take_status(state, rank);
+            }
+        }
     }
     if (state.kind == RunState::Kind::cut && expected == ended) {
         state.kind = state.exit_status == 0 ? RunState::Kind::done : RunState::Kind::failed;

@@ -15,7 +15,7 @@ struct RunState {
         done
     };
     Kind kind = Kind::absent;
-    int exit_status = 0;  ///< of a failed run: the first that is not 0
+    int exit_status = 0;  ///< of a failed run: the first of a rank that is not 0
 };
 
 /// Reads DIR/runs/<run>: docs/schema.md.

@@ -34,7 +34,6 @@ double seconds_since(SteadyClock::time_point start) {
     return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-/// The last sentence joulemark wrote into a log, without its prefix.
 /// "0,1,2" of 3.
 std::string numbers_below(int count) {
     std::string list;
@@ -44,6 +43,7 @@ std::string numbers_below(int count) {
     return list;
 }
 
+/// The last sentence joulemark wrote into a log, without its prefix.
 std::string last_complaint(const fs::path& log, std::string_view program) {
     std::istringstream lines(files::read(log).value_or(""));
     std::string complaint;
@@ -335,9 +335,9 @@ void Runner::attempt(const PlannedRun& run) {
     ++failed_;
     ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
     if (state.kind == RunState::Kind::done) {
-        // A rank beside the one that metered its node failed: only the launcher knows.
+        // Every host says that all went well, and only the launcher that it did not.
         supersede(directory_, run.id);
-        reason = fmt::format("exit status {} of a rank", ending.status);
+        reason = ending.reason.empty() ? fmt::format("exit status {} of its launcher", ending.status) : reason;
     } else if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
         reason = fmt::format("exit status {}", state.exit_status);
     } else if (reason.empty()) {

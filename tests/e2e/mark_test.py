@@ -56,6 +56,11 @@ class MarkTest(unittest.TestCase):
         with open(regions, newline="") as file:
             return [row for row in csv.DictReader(file) if row["source"] == "socket"]
 
+    def end(self):
+        (path,) = glob.glob(os.path.join(self.path("results"), "runs", "*", "*", "end.json"))
+        with open(path) as file:
+            return json.load(file)
+
     def build(self, compiler, *flags, suffix="c", text=C_PROGRAM):
         source = self.path(f"program.{suffix}")
         with open(source, "w") as file:
@@ -85,6 +90,31 @@ class CHeader(MarkTest):
     def test_cpp(self):
         program = self.build("c++", "-std=c++11", "-pedantic", suffix="cpp")
         self.check_rows(self.metered(program, RANK="3"))
+
+    def test_what_is_refused_or_too_long_is_counted(self):
+        text = textwrap.dedent(
+            r"""
+            #include <joulemark/mark.h>
+            int main(void) {
+                static char data[1 << 23];
+                memset(data, ' ', sizeof data - 1);
+                data[0] = '{';
+                data[sizeof data - 2] = '}';
+                joulemark_begin("");
+                joulemark_note(data);
+                data[100000] = '}';
+                data[100001] = 0;
+                joulemark_note(data);
+                joulemark_begin("a");
+                return 0;
+            }
+            """
+        )
+        rows = self.metered(self.build("cc", "-std=gnu99", text=text))
+        self.assertEqual([(r["event"], r["name"]) for r in rows], [("begin", "a")])
+        end = self.end()
+        self.assertEqual(end["marks"], {"refused": 2, "lost": 1})
+        self.assertRegex("\n".join(end["warnings"]), "2 messages .* its name is empty(.|\n)*1 marks? did not get through")
 
     def test_without_a_meter_it_does_nothing(self):
         program = self.build("cc", "-std=gnu99")
@@ -177,6 +207,21 @@ class PythonModule(MarkTest):
     def test_a_message_too_long_is_lost_alone(self):
         rows = self.python("import joulemark; joulemark.note(text='x' * 10**6); joulemark.begin('a')")
         self.assertEqual([r["event"] for r in rows], ["begin"])
+        self.assertEqual(self.end()["marks"], {"refused": 0, "lost": 1})
+
+    def test_what_is_refused_or_cannot_be_said_is_counted(self):
+        rows = self.python(
+            """
+            import joulemark
+            endless = []
+            endless.append(endless)
+            joulemark.begin('')
+            joulemark.note(value=endless)
+            joulemark.begin('a')
+            """
+        )
+        self.assertEqual([(r["event"], r["name"]) for r in rows], [("begin", "a")])
+        self.assertEqual(self.end()["marks"], {"refused": 1, "lost": 1})
 
     def test_without_a_meter_it_does_nothing(self):
         text = "import joulemark\nwith joulemark.region('r', samples=1) as r: r.loss = 'no number'\n"
@@ -191,6 +236,30 @@ class PythonModule(MarkTest):
         text = "import joulemark\nfor i in range(20000): joulemark.begin('r')\n"
         subprocess.run(["python3", "-c", text], check=True, timeout=60,
                        env=self.environment(JOULEMARK_SOCKET=self.path("sock")))
+
+    def test_what_a_full_queue_cost_is_told_when_there_is_room_again(self):
+        receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.addCleanup(receiver.close)
+        receiver.bind(self.path("sock"))
+
+        def received():
+            messages = []
+            try:
+                while True:
+                    messages.append(json.loads(receiver.recv(1000)))
+            except BlockingIOError:
+                return messages
+
+        text = ("import joulemark\nfor i in range(3000): joulemark.begin('r')\n"
+                "print(flush=True)\ninput()\njoulemark.begin('last')\n")
+        sender = subprocess.Popen(["python3", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env=self.environment(JOULEMARK_SOCKET=self.path("sock")))
+        self.addCleanup(sender.stdout.close)
+        self.assertEqual(sender.stdout.readline(), b"\n")
+        lost = 3000 - len(received())
+        self.assertGreater(lost, 0)
+        sender.communicate(b"\n", timeout=60)
+        self.assertEqual([(m["event"], m.get("count")) for m in received()], [("begin", None), ("lost", lost)])
 
 
 if __name__ == "__main__":

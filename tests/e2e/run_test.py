@@ -361,6 +361,22 @@ class Signals(RunTest):
         self.assertFalse(os.path.exists(self.path("ran")))
         self.assertEqual(self.document("end.json")["exit_status"], 143)
 
+    def test_after_the_command_has_ended_change_nothing(self):
+        for i in range(10):
+            process = self.start("sh", "-c", "exit 7", options=["-q", "--idle-s", "0.1", "--run-id", f"r{i}"])
+            host = os.path.join(self.results, "runs", f"r{i}", "*")
+            ended = lambda: [row for path in glob.glob(os.path.join(host, "regions.csv")) for row in table(path)
+                             if row["name"] == "joulemark.idle_after"]
+            until(ended, "the command's end")
+            while process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGINT)
+            self.assertEqual(process.returncode, 7)
+            (path,) = glob.glob(os.path.join(host, "end.json"))
+            with open(path) as file:
+                end = json.load(file)
+            self.assertEqual((end["exit_status"], end["signal"]), (7, None))
+
 
 class Crashes(RunTest):
     def test_kill_9_leaves_the_data_and_the_command(self):
@@ -475,6 +491,25 @@ class Ranks(RunTest):
         for rank in range(4):
             mine = [(r["event"], r["index"]) for r in rows if r["rank"] == str(rank)]
             self.assertEqual(mine, [("begin", "0"), ("end", "0"), ("begin", "1"), ("end", "1")])
+        end = self.document("end.json")
+        told = {r["rank"]: r["exit_status"] for r in end["failed_ranks"]}
+        self.assertEqual(len(told), 3)
+        self.assertEqual(told, {rank: rank + 10 for rank in range(4) if rank + 10 != end["exit_status"]})
+
+    def test_a_rank_that_fails_beside_the_sampler_fails_the_run(self):
+        for other, told in (("sys.exit(7)", 7), ("os.kill(os.getppid(), signal.SIGKILL)", None)):
+            with self.subTest(told=told):
+                self.results = self.path(f"results-{told}")
+                sampler = self.rank(0, 2, "import time; time.sleep(1)")
+                until(lambda: glob.glob(os.path.join(self.results, "runs", "*", "*", "regions.csv")), "start")
+                self.rank(1, 2, f"import os, signal, sys; {other}").wait(60)
+                self.assertEqual(sampler.wait(60), 0)
+                end = self.document("end.json")
+                self.assertEqual(end["exit_status"], 0)
+                self.assertEqual(end["failed_ranks"], [{"rank": 1, "exit_status": told}])
+                self.assertIn("1 other rank of this node failed, the first is rank 1", "".join(end["warnings"]))
+                done = subprocess.run([JOULEMARK, "analyze", self.results, "--json"], capture_output=True, text=True)
+                self.assertEqual(json.loads(done.stdout)["runs"][0]["status"], "failed", done.stderr)
 
     def test_a_rank_that_was_killed_holds_nobody_up(self):
         processes = [self.rank(0, 2, "import time; time.sleep(0.2)"), self.rank(1, 2, "import time; time.sleep(60)")]

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -38,11 +39,13 @@ class Cluster:
             raise Unavailable(f"not installed: {', '.join(missing)} (packages slurm-wlm and munge)")
         if os.geteuid() != 0:
             raise Unavailable("slurmd and slurmctld have to be started by root")
+        # A test that is ended for taking too long must not leave daemons behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="joulemark-slurm-"))
         try:
             self.configure()
             self.start()
-        except Exception:
+        except BaseException:  # the end that SIGTERM asks for, too
             self.__exit__()
             raise
         return self

@@ -56,6 +56,9 @@ class SlurmStudy(unittest.TestCase):
             sweep = subprocess.run(words, env=cluster.environment(), text=True, capture_output=True, timeout=90)
             self.assertEqual(sweep.returncode, 3, sweep.stderr)
             self.assertIn("1 failed", sweep.stderr)
+            (end,) = (folder / "out").glob("*/work-g4-r1*/node2/end.json")
+            end = json.loads(end.read_text())
+            self.assertIn((end["exit_status"], end["failed_ranks"]), [(1, []), (0, [{"rank": 3, "exit_status": 1}])])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ namespace {
 
 class ElectionTest : public testing::Test {
   protected:
-    auto hold(const std::string& key = "job") const { return Election::hold(folder_.path(), key); }
+    auto hold(const std::string& key = "job", int rank = 0) const {
+        return Election::hold(folder_.path(), key, rank);
+    }
     const TemporaryFolder folder_;
     MonotonicClock clock_;
 };
@@ -29,12 +31,15 @@ TEST_F(ElectionTest, OneMetersAndTheOthersLearnWhere) {
     std::atomic<bool> leave = false;
     std::vector<std::jthread> others;
     for (int i = 0; i < 7; ++i) {
-        others.emplace_back([&] {
-            const auto role = hold();
+        others.emplace_back([&, i] {
+            const auto role = hold("job", i + 1);
             ASSERT_TRUE(std::holds_alternative<Election::Member>(role));
             EXPECT_EQ(std::get<Election::Member>(role).socket_path, socket.path());
             ++members;
             leave.wait(false);
+            if (i > 0) {
+                std::get<Election::Member>(role).ended(i);
+            }
         });
     }
     sampler.announce(socket.path());
@@ -47,6 +52,13 @@ TEST_F(ElectionTest, OneMetersAndTheOthersLearnWhere) {
     others.clear();
     EXPECT_TRUE(sampler.others_done(7));
     EXPECT_FALSE(sampler.others_done(8)) << "one has not come yet";
+    const auto ends = sampler.ends();
+    ASSERT_EQ(ends.size(), 7U);
+    EXPECT_FALSE(ends[0].exit_status) << "it went without a word";
+    for (int i = 1; i < 7; ++i) {
+        EXPECT_EQ(ends[static_cast<std::size_t>(i)].rank, i + 1);
+        EXPECT_EQ(ends[static_cast<std::size_t>(i)].exit_status, i);
+    }
 }
 
 TEST_F(ElectionTest, OtherJobsHaveTheirOwn) {

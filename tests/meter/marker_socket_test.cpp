@@ -76,6 +76,22 @@ TEST_F(MarkerSocketTest, ASenderForwardsWhatItWasGiven) {
     EXPECT_EQ(taken_[0].loss, 0.5);
 }
 
+TEST_F(MarkerSocketTest, ASenderTellsWhatDidNotGetThrough) {
+    Message message;
+    message.data = R"({"text":")" + std::string(8 << 20, 'x') + "\"}";  // longer than any datagram
+    MarkerSender sender(socket_.path());
+    sender.send(message);
+    sender.send(message);
+    message.data.clear();
+    sender.send(message);
+    socket_.stop();
+    ASSERT_EQ(taken_.size(), 3U);
+    EXPECT_EQ(taken_[0].event, Message::Event::lost);
+    EXPECT_EQ(taken_[0].count + taken_[1].count, 2U);
+    EXPECT_EQ(taken_[2].event, Message::Event::note) << "nothing is told twice";
+    EXPECT_EQ(socket_.malformed(), 0U);
+}
+
 TEST(MarkerSocket, GoesAwayWithItsObject) {
     const TemporaryFolder folder;
     MonotonicClock clock;

@@ -53,7 +53,10 @@ TEST(Message, IgnoresFieldsOfTheWrongType) {
 TEST(Message, RefusesWhatIsNoMessage) {
     for (const char* text : {"", "{", "[]", "7", "null", "{}", R"({"event":7})", R"({"event":"start"})",
                              "\xff\xfe", R"({"event":"begin","rank":-1})", R"({"event":"begin","rank":1e12})",
-                             R"({"event":"begin","name":"joulemark.command"})", R"({"event":"begin"} x)"}) {
+                             R"({"event":"begin","name":"joulemark.command"})",
+                             R"({"event":"begin","name":""})", R"({"event":"end","name":7})",
+                             R"({"event":"lost"})", R"({"event":"lost","count":0})",
+                             R"({"event":"lost","count":"many"})", R"({"event":"begin"} x)"}) {
         const auto message = parse_message(text);
         EXPECT_FALSE(message) << text;
         EXPECT_FALSE(!message && message.failure().reason.empty()) << text;

@@ -50,6 +50,18 @@ struct Fixture {
     }
 };
 
+TEST(DeviceWindows, ARowOutOfOrderCountsOnceWhateverItHolds) {
+    Fixture gpu({0, 4 * s});
+    gpu.put(s, {gpu_power_w, gpu_busy_pct}, {100, 50});
+    gpu.put(3 * s, {gpu_power_w, gpu_busy_pct}, {100, 50});
+    gpu.put(2 * s, {gpu_power_w, gpu_busy_pct}, {900, 60});
+    gpu.put(2 * s, {gpu_power_w, gpu_busy_pct}, {nan, 60});
+    EXPECT_THAT(gpu.windows.warnings(),
+                testing::ElementsAre(testing::Field(
+                    &Warning::text, "gpu0: 2 rows are not later than the one before: left out")));
+    EXPECT_EQ(*gpu.over(0, 4 * s).max_power_w, 100);
+}
+
 TEST(DeviceWindows, CounterFirstIntegralSecondProtocolBeside) {
     Fixture gpu({0, 4 * s});
     for (int t = 0; t <= 4; ++t) {

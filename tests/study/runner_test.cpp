@@ -164,6 +164,19 @@ TEST_F(Sweeps, AnExitStatusOfThreeOfTheCommandIsAFailure) {
     EXPECT_EQ(state("w-cap150-r1"), RunState::Kind::failed);
 }
 
+TEST_F(Sweeps, ALauncherThatFailsIsAFailureWhateverTheHostsSay) {
+    // As srun does when a node's daemon dies at the end: the records say 0, the status 1.
+    std::string script = stand_in;
+    script.replace(script.rfind("exit $status"), 12, "[ -e '" + (folder_ / "repaired").string() + "' ]");
+    std::ofstream(site_.joulemark) << script;
+    EXPECT_EQ(sweep("true", ""), 3);
+    EXPECT_EQ(state("w-r1"), RunState::Kind::absent) << "its record would pass for a good one";
+    EXPECT_TRUE(fs::exists(results_ / "superseded" / "w-r1-1"));
+    std::ofstream(folder_ / "repaired");
+    EXPECT_EQ(sweep("true", ""), 0);
+    EXPECT_EQ(calls().size(), 2U);
+}
+
 TEST_F(Sweeps, StopBeforeTheBudgetIsExceeded) {
     budget_j_ = 2500;
     EXPECT_EQ(sweep("true"), 3);

@@ -121,7 +121,7 @@ class Program(unittest.TestCase):
         (images / "train/class000/notes.txt").write_text("not an image")
         result = self.train("--dataset", str(images), "--local-batch", "8", "--epochs", "2")
         self.assertEqual(result.stderr.count("train/class001/00003.jpg"), 1, result.stderr)
-        self.assertIn("2 damaged samples skipped so far", result.stderr)
+        self.assertEqual(result.stderr.count("1 damaged sample skipped so far"), 2, result.stderr)
         self.assertIn("val/class002/00001.jpg", result.stderr)
 
     def test_marks_epochs_and_evaluations(self):

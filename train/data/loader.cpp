@@ -2,6 +2,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace joulemark::train {
@@ -59,7 +60,7 @@ bool Loader::ready() const {
 
 std::int64_t Loader::skipped() const {
     const std::lock_guard lock(mutex_);
-    return skipped_;
+    return std::ssize(reported_);
 }
 
 /// An unread sample of the last batch; begins a new batch when it has none and there is room.
@@ -151,7 +152,6 @@ Sample Loader::load(std::uint32_t index, std::uint64_t epoch) {
 
 void Loader::report_bad(std::uint32_t index, const Failure& failure) {
     const std::lock_guard lock(mutex_);
-    ++skipped_;
     if (reported_.insert(index).second) {
         settings_.report(failure.reason);
     }

@@ -51,7 +51,7 @@ class Loader {
     std::optional<Batch> next();
     /// Whether `next` has a batch without waiting.
     bool ready() const;
-    /// How often a sample was skipped because it could not be read.
+    /// How many samples were skipped because they could not be read: each counts once, however often it came.
     std::int64_t skipped() const;
 
   private:
@@ -83,7 +83,6 @@ class Loader {
     std::condition_variable ready_;  ///< the first batch is complete, or there are no more
     std::deque<std::shared_ptr<Pending>> pending_;
     std::set<std::uint32_t> reported_;
-    std::int64_t skipped_ = 0;
     bool plan_ended_ = false;
     bool stopping_ = false;
     std::vector<std::jthread> threads_;

@@ -120,7 +120,8 @@ void Training::report(std::int64_t epoch, const Totals& trained, const std::opti
     tell(line);
     if (const std::int64_t skipped = loader_->skipped(); skipped > 0) {
         note["skipped_samples"] = skipped;
-        tell(fmt::format("{} damaged samples skipped so far and replaced by the next good ones", skipped));
+        tell(fmt::format("{} damaged sample{} skipped so far and replaced by the next good one", skipped,
+                         skipped == 1 ? "" : "s"));
     }
     if (scaler_) {
         note["skipped_updates"] = scaler_->skipped().item<double>();

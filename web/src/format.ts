@@ -65,6 +65,8 @@ export function logTicks(values: number[]): { domain: [number, number]; ticks: n
 export const lower = (label: string): string =>
   /^[A-Z]{2}/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1);
 
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 const minus = (text: string) => text.replace("-", "−");
 
 export interface Unit {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How time and energy follow from one factor at a time: figures, laws, and the table of speed-up.
+// How time and energy follow from one factor at a time: figures with their laws, and then the tables.
 import * as Plot from "@observablehq/plot";
 import { h, type Child, type CsvRow } from "../dom";
 import { figure } from "../figure";
 import {
+  capital,
   count,
   finite,
-  interval,
   logTicks,
   lower,
   number,
@@ -19,7 +19,6 @@ import {
 import {
   curve,
   formula,
-  groupLabel,
   hasLaw,
   lineLabel,
   lines,
@@ -29,8 +28,8 @@ import {
   type Line,
 } from "../laws";
 import { summaryOf, union, valueOf, type Law, type Report } from "../model";
-import { quantityColumn, table, type Column } from "../table";
 import { symbols, type Theme } from "../theme";
+import { lawTable, speedUpTable } from "./scaling_tables";
 
 const maxColoured = 6;
 const responses = ["epoch_time_s", "epoch_energy_j", "energy_j"];
@@ -274,8 +273,6 @@ function sharedFactors(group: Line[]): string[] {
   return keys.filter((key) => new Set(group.map((line) => line.group[key])).size === 1);
 }
 
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-
 function caption(
   report: Report,
   group: Line[],
@@ -326,149 +323,6 @@ function caption(
   });
   if (group.length > 3) parts.push(`The laws of all ${group.length} groups are in the table of laws. `);
   return parts;
-}
-
-function lawTable(report: Report, laws: Law[]): HTMLElement {
-  const columns: Column<Law>[] = [
-    { key: "response", label: "Response", value: (law) => quantity(law.response).label, wrap: false },
-    { key: "factor", label: "Over", value: (law) => quantity(law.factor).label, wrap: false },
-    {
-      key: "group",
-      label: "At",
-      value: (law) =>
-        [law.scaling ? `${law.scaling} scaling` : "", groupLabel(law.group, Object.keys(report.constant))]
-          .filter(Boolean)
-          .join(", ") || "all",
-    },
-    {
-      key: "form",
-      label: "Form",
-      value: (law) => (hasLaw(law) ? law.form!.replaceAll("_", " ") : noLaw(law)),
-      show: (law) => (law.selected ? h("strong", null, law.form?.replaceAll("_", " "), " (selected)") : null),
-    },
-    {
-      key: "parameters",
-      label: "Parameters, 95 % interval",
-      value: (law) =>
-        Object.entries(law.parameters ?? {})
-          .map(([name, p]) => `${name} = ${number(p?.value)} [${interval(p?.ci95)}]`)
-          .join("; ") || null,
-      show: (law) =>
-        Object.entries(law.parameters ?? {}).map(([name, p]) =>
-          h(
-            "div",
-            { class: "nowrap" },
-            h("i", null, name),
-            " = ",
-            h("data", { value: p?.value ?? "" }, number(p?.value)),
-            h("span", { class: "muted" }, ` [${interval(p?.ci95)}]`),
-          ),
-        ),
-    },
-    {
-      key: "n_levels",
-      label: "Levels",
-      value: (law) => law.n_levels,
-      show: (law) => plain(law.n_levels),
-      numeric: true,
-    },
-    { key: "r2", label: "R²", value: (law) => law.r2, numeric: true },
-    { key: "aicc", label: "AICc", value: (law) => law.aicc, numeric: true },
-    { key: "loo_rmse", label: "Leave-one-out error", value: (law) => law.loo_rmse, numeric: true },
-  ];
-  return table(report, {
-    id: "laws-table",
-    title: "Laws and their rivals",
-    rows: laws,
-    columns,
-    marks: report.marks.filter((mark) => mark !== "preliminary"),
-    note: [
-      "Selected by the corrected Akaike criterion and the leave-one-out error, never by R² alone. Below three levels there is a table and no law.",
-    ],
-  });
-}
-
-interface SpeedUp {
-  at: string;
-  gpus: number;
-  time: number;
-  speedUp: number;
-  efficiency: number;
-  energyRatio: Maybe;
-  baseline: number;
-  preliminary: boolean;
-}
-
-function speedUpTable(report: Report): HTMLElement | null {
-  const series = report.model.analysis.scaling ?? [];
-  const rows = series.flatMap(({ scaling: kind, group, baseline, rows: own = [] }): SpeedUp[] =>
-    own.map((row) => ({
-      at:
-        [kind ? `${kind} scaling` : "", groupLabel(group, Object.keys(report.constant))]
-          .filter(Boolean)
-          .join(", ") || "all",
-      gpus: row.gpus,
-      time: row.epoch_time_s,
-      speedUp: row.speed_up,
-      efficiency: row.efficiency,
-      energyRatio: row.energy_ratio,
-      baseline: baseline?.gpus ?? own[0].gpus,
-      preliminary: row.preliminary ?? false,
-    })),
-  );
-  if (rows.length === 0) return null;
-  const columns: Column<SpeedUp>[] = [
-    ...(series.length > 1 ? [{ key: "series", label: "Series", value: (row: SpeedUp) => row.at }] : []),
-    {
-      key: "gpus",
-      label: "GPUs",
-      value: (row) => row.gpus,
-      numeric: true,
-      show: (row) => [
-        h("data", { value: row.gpus }, plain(row.gpus)),
-        row.preliminary ? h("span", { class: "mark mark-preliminary" }, "preliminary") : null,
-      ],
-    },
-    quantityColumn("epoch_time_s", rows, (row) => row.time),
-    {
-      key: "speed_up",
-      label: "Speed-up",
-      value: (row) => row.speedUp,
-      show: (row) => h("data", { value: row.speedUp }, number(row.speedUp, 3)),
-      numeric: true,
-    },
-    {
-      key: "efficiency_pct",
-      label: "Efficiency",
-      unit: "%",
-      value: (row) => row.efficiency * 100,
-      show: (row) => h("data", { value: row.efficiency * 100 }, number(row.efficiency * 100, 3)),
-      numeric: true,
-    },
-    {
-      key: "energy_ratio",
-      label: "Energy, relative",
-      value: (row) => row.energyRatio,
-      absent: () => "no energy",
-      numeric: true,
-    },
-    {
-      key: "baseline_gpus",
-      label: "Against",
-      value: (row) => `${plain(row.baseline)} ${row.baseline === 1 ? "GPU" : "GPUs"}`,
-    },
-  ];
-  return table(report, {
-    id: "scaling-table",
-    title: "Speed-up and efficiency",
-    rows,
-    columns,
-    marks: report.marks,
-    note: [
-      series.length === 1 ? `${capital(rows[0].at)}. ` : "",
-      "Against the fewest GPUs of the same series, at one data-set size. Efficiency is speed-up over the ratio of GPUs. Strong scaling keeps the global batch, weak scaling the local batch.",
-    ],
-  });
 }
 
 export function scaling(report: Report): HTMLElement[] {
