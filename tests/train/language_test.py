@@ -135,6 +135,24 @@ class Language(unittest.TestCase):
         self.assertEqual(ends["eval"]["quality"]["name"], "masked_accuracy")
         self.assertEqual(ends["eval"]["quality"]["direction"], "higher")
 
+    def test_mlperf_lines_count_the_tokens_and_samples_of_all_ranks(self):
+        counts = []
+        for launcher in ((), [*MPIRUN, "-n", "2"]):
+            # Lines of unequal length: no rank's tokens are half of all.
+            text = self.scratch / "uneven.txt"
+            text.write_text("".join(" ".join(["kaa"] * (1 + i % 11)) + "\n" for i in range(35)))
+            words = ["--device", "cpu", "--threads", 1, "--dataset", text, "--vocab", self.folder / "vocab.txt"]
+            words += ["--mllog", "--global-batch", 8, "--epochs", 1, *settings(NARROW + " packed=false")]
+            result = run("bert", *words, launcher=launcher)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            lines = [json.loads(line.removeprefix(":::MLLOG ")) for line in result.stdout.splitlines()]
+            counts.append({line["key"]: line["metadata"] for line in lines})
+        one, two = (each["epoch_stop"] for each in counts)
+        for name in ("samples", "tokens", "updates"):
+            self.assertEqual(one[name], two[name], name)
+        self.assertEqual((one["samples"], one["updates"]), (32, 4))
+        self.assertGreater(one["tokens"], 32 * 3)
+
     def test_weights_go_out_and_come_back_and_those_of_another_model_do_not(self):
         saved, published, again = (self.scratch / f"{name}.safetensors" for name in ("saved", "published", "again"))
         self.train("bert", "--steps", 1, "--local-batch", 2, "--save-weights", saved)

@@ -19,7 +19,8 @@ struct Quality {
     std::string direction = "lower";
 };
 
-/// What belongs to a region and is known at its end. Loss and quality stay absent where there is none.
+/// What belongs to a region and is known at its end: samples and tokens of this rank, which the meter adds up
+/// over ranks. Loss and quality stay absent where there is none.
 struct RegionCounts {
     std::int64_t samples = 0;
     std::int64_t updates = 0;

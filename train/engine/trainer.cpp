@@ -273,13 +273,16 @@ Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     synchronise(device_);
     totals.end_ns = Marks::now_ns();
 
-    // Losses of all ranks and the quality in one collective and one read.
-    const torch::Tensor all = torch::cat({sums_.losses, sums_.quality});
+    // Tokens and losses of all ranks and the quality in one collective and one read.
+    const torch::Tensor tokens = torch::full({1}, totals.local_tokens, sums_.losses.options());
+    const torch::Tensor all = torch::cat({tokens, sums_.losses, sums_.quality});
     world_.all_reduce_sum(all);
     const torch::Tensor on_host = all.to(torch::kCPU);
-    const torch::Tensor mean_losses = on_host.slice(0, 0, end) / world_.size();
+    totals.tokens = on_host[0].item<std::int64_t>();
+    const torch::Tensor losses_and_quality = on_host.slice(0, 1);
+    const torch::Tensor mean_losses = losses_and_quality.slice(0, 0, end) / world_.size();
     totals.loss = mean_losses.mean().item<double>();
-    take_quality(on_host.slice(0, steps_per_epoch_), totals);
+    take_quality(losses_and_quality.slice(0, steps_per_epoch_), totals);
     marks_.end("epoch", epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
     mllog_.end("epoch_stop", mllog_counts(totals, epoch));
     for (std::int64_t i = 0; losses_file_.is_open() && i < end; ++i) {
@@ -372,10 +375,10 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         },
         loader_settings(BadSamples::leave_out));
     Feed feed(loader, device_);
-    // Loss, samples, then as Sums::quality.
+    // Loss, samples, tokens, then as Sums::quality.
     const auto further = static_cast<std::int64_t>(workload_->further_names().size());
     const torch::Tensor sums =
-        torch::zeros({4 + further}, torch::TensorOptions(torch::kFloat64).device(device_));
+        torch::zeros({5 + further}, torch::TensorOptions(torch::kFloat64).device(device_));
     while (const std::optional<Batch> batch = feed.next()) {
         if (batch->samples == 0) {
             continue;
@@ -384,26 +387,28 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         const Outcome outcome = workload_->forward(*batch);
         const torch::Tensor count = count_of(outcome, *batch);
         sums[0].add_(outcome.loss * count);
-        sums[2].add_(outcome.quality_sum);
-        sums[3].add_(count);
+        sums[3].add_(outcome.quality_sum);
+        sums[4].add_(count);
         if (outcome.further_sums.defined()) {
-            sums.slice(0, 4).add_(outcome.further_sums);
+            sums.slice(0, 5).add_(outcome.further_sums);
         }
         totals.local_samples += batch->samples;
         totals.local_tokens += batch->tokens;
     }
     sums[1].fill_(totals.local_samples);
+    sums[2].fill_(totals.local_tokens);
     synchronise(device_);
     totals.end_ns = Marks::now_ns();
 
     world_.all_reduce_sum(sums);
     const torch::Tensor on_host = sums.to(torch::kCPU);
     totals.samples = on_host[1].item<std::int64_t>();
+    totals.tokens = on_host[2].item<std::int64_t>();
     if (totals.samples == 0) {
         throw bad_input("none of the {} validation samples of {} can be read", data->size(), data->name());
     }
-    totals.loss = on_host[0].item<double>() / on_host[3].item<double>();
-    take_quality(on_host.slice(0, 2), totals);
+    totals.loss = on_host[0].item<double>() / on_host[4].item<double>();
+    take_quality(on_host.slice(0, 3), totals);
     marks_.end("eval", evaluations_++, totals.end_ns, region_counts(totals, workload_->quality_name()));
     mllog_.end("eval_stop", mllog_counts(totals, epoch));
     if (workload_->quality_name() == "top1_error") {

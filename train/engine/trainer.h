@@ -39,10 +39,11 @@ class Training {
         double loss = 0;     ///< mean over what the workload counts, of all ranks
         double quality = 0;  ///< the same
         std::vector<double> further;
-        std::int64_t samples = 0;
-        std::int64_t local_samples = 0;
-        std::int64_t local_tokens = 0;
-        std::int64_t updates = 0;
+        std::int64_t samples = 0;        ///< of all ranks
+        std::int64_t tokens = 0;         ///< of all ranks
+        std::int64_t local_samples = 0;  ///< of this rank
+        std::int64_t local_tokens = 0;   ///< of this rank
+        std::int64_t updates = 0;        ///< all ranks do each of them together
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };

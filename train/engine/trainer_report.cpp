@@ -70,6 +70,7 @@ void Training::announce() const {
                      name_of(options_.precision), device));
 }
 
+/// What the meter is told: counts of this rank, since it adds its ranks up; loss and quality of all.
 RegionCounts Training::region_counts(const Totals& totals, const std::string& quality_name) const {
     RegionCounts counts;
     counts.samples = totals.local_samples;
@@ -84,7 +85,7 @@ RegionCounts Training::region_counts(const Totals& totals, const std::string& qu
     return counts;
 }
 
-/// What MLPerf's lines say of an epoch or an evaluation; counts are those of all ranks where they are known.
+/// What MLPerf's lines say of an epoch or an evaluation: counts are those of all ranks.
 nlohmann::json Training::mllog_counts(const Totals& totals, std::int64_t epoch) const {
     nlohmann::json counts = {
         {"epoch_num", epoch},
@@ -96,8 +97,8 @@ nlohmann::json Training::mllog_counts(const Totals& totals, std::int64_t epoch) 
     if (totals.updates > 0) {
         counts["updates"] = totals.updates;
     }
-    if (totals.local_tokens > 0) {
-        counts["tokens_of_rank_0"] = totals.local_tokens;
+    if (totals.tokens > 0) {
+        counts["tokens"] = totals.tokens;
     }
     return counts;
 }
@@ -119,9 +120,9 @@ void Training::report(std::int64_t epoch, const Totals& trained, const std::opti
     }
     tell(line);
     if (const std::int64_t skipped = loader_->skipped(); skipped > 0) {
-        note["skipped_samples"] = skipped;
-        tell(fmt::format("{} damaged sample{} skipped so far and replaced by the next good one", skipped,
-                         skipped == 1 ? "" : "s"));
+        note["skipped_samples"] = skipped;  // this rank's: two ranks may meet the same one in different epochs
+        tell(fmt::format("{} damaged sample{} skipped so far{} and replaced by the next good one", skipped,
+                         skipped == 1 ? "" : "s", world_.size() == 1 ? "" : " by rank 0"));
     }
     if (scaler_) {
         note["skipped_updates"] = scaler_->skipped().item<double>();
