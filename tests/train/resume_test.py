@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -80,6 +81,26 @@ class Resume(unittest.TestCase):
         self.assertEqual(process.wait(), -signal.SIGKILL)
         result = self.train(*model, "--resume", str(checkpoint), "--steps", "30")
         self.assertRegex(result.stderr, r"goes on after update \d+ of 30")
+
+    def test_a_kill_in_the_middle_of_writing_leaves_the_last_checkpoint(self):
+        model = [*RESNET, "--local-batch", "8", "--epochs", "3"]
+        folder = self.scratch / "checkpoint"
+        file = folder / "checkpoint.safetensors"
+        words = ["--checkpoint", str(folder)]
+        self.train(*model, *words, "--steps", "6")
+        last = file.read_bytes()
+        half = len(last) // 2
+        go_on = [PROGRAM, *model, *words, "--resume", str(folder)]
+        # A file that grows beyond the limit is a signal that ends the process, in the middle of write().
+        killed = subprocess.run(go_on, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (half, half)), timeout=120)
+        self.assertEqual(killed.returncode, -signal.SIGXFSZ)
+        self.assertEqual(file.read_bytes(), last)
+        (unfinished,) = (path for path in folder.iterdir() if path != file)
+        self.assertEqual(unfinished.stat().st_size, half)
+        result = self.train(*model, *words, "--resume", str(folder))
+        self.assertIn("goes on after update 6 of 18", result.stderr)
+        self.assertNotEqual(file.read_bytes(), last)
+        self.assertEqual(list(folder.iterdir()), [file])
 
     def test_refuses_what_does_not_fit(self):
         folder = self.scratch / "checkpoint"

@@ -24,6 +24,17 @@ std::string exact_text(double value) {
     return fmt::format("{}", value);
 }
 
+/// What a kill in the middle of writing has left, as large as a checkpoint: nobody else would remove it.
+void remove_unfinished(const std::filesystem::path& folder) {
+    std::error_code unimportant;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, unimportant)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(file_name + std::string(".")) && name.ends_with(".tmp")) {
+            std::filesystem::remove(entry.path(), unimportant);
+        }
+    }
+}
+
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& folder, const Position& position, const Identity& identity,
@@ -33,6 +44,7 @@ void write_checkpoint(const std::filesystem::path& folder, const Position& posit
                                {"rate", exact_text(position.schedule.rate)},
                                {"best", exact_text(position.schedule.best)},
                                {"without_improvement", position.schedule.without_improvement}};
+    remove_unfinished(folder);
     write_safetensors(
         folder / file_name, tensors,
         {{"format", format}, {"position", at.dump()}, {"identity", nlohmann::json(identity).dump()}});

@@ -24,7 +24,8 @@ struct Position {
 /// Options that decide how a run goes on, under the names in which the user knows them.
 using Identity = std::map<std::string, std::string>;
 
-/// One file, checkpoint.safetensors, replaced atomically: after a kill the folder holds the last whole one.
+/// One file, checkpoint.safetensors, replaced atomically: after a kill the folder holds the last whole one. An
+/// unfinished one beside it goes when the next is written: one run writes to a folder.
 struct Checkpoint {
     std::string path;
     Position position;
