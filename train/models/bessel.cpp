@@ -70,6 +70,11 @@ SphericalBasis::SphericalBasis(std::int64_t orders, std::int64_t zeros)
             const double root = roots_[static_cast<std::size_t>(l * zeros + n)];
             inverse_norms_.push_back(std::numbers::sqrt2 / std::abs(spherical_bessel_of(l + 1, root)));
         }
+        // Legendre's (l + 1) P_(l+1) = (2 l + 1) x P_l - l P_(l-1), each P times its Y's factor.
+        const auto n = static_cast<double>(l);
+        const double odd = 2 * n + 1;
+        const double second = l == 0 ? 0 : n / (n + 1) * std::sqrt((odd + 2) / (odd - 2));
+        recurrence_.emplace_back(odd / (n + 1) * std::sqrt((odd + 2) / odd), second);
     }
 }
 
@@ -86,13 +91,12 @@ void SphericalBasis::radial(double x, double* out) const {
 
 void SphericalBasis::angular(double cosine, double* out) const {
     double before = 0;
-    double legendre = 1;
-    for (std::int64_t l = 0; l < orders_; ++l) {
-        out[l] = std::sqrt(static_cast<double>(2 * l + 1) / (4 * std::numbers::pi)) * legendre;
-        const auto n = static_cast<double>(l);
-        const double next = ((2 * n + 1) * cosine * legendre - n * before) / (n + 1);
-        before = legendre;
-        legendre = next;
+    double value = 0.5 * std::numbers::inv_sqrtpi;
+    for (const auto& [first, second] : recurrence_) {
+        *out++ = value;
+        const double next = first * cosine * value - second * before;
+        before = value;
+        value = next;
     }
 }
 

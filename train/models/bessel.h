@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace joulemark::train {
@@ -29,6 +30,8 @@ class SphericalBasis {
     std::int64_t orders_, zeros_;
     std::vector<double> roots_;
     std::vector<double> inverse_norms_;
+    /// Y_(l+1)0 = first cosine Y_l0 - second Y_(l-1)0, at l.
+    std::vector<std::pair<double, double>> recurrence_;
 };
 
 /// 1/x with a polynomial that takes value, slope and curvature to zero at 1; zero from there on.
