@@ -134,6 +134,7 @@ class Failures(unittest.TestCase):
     def test_a_rank_that_fails_alone_while_setting_up_ends_both(self):
         # Only rank 1 is given a folder that does not exist.
         tiny = ["resnet50", "--local-batch", "4", "--samples", "16", "--image-size", "32", "--set", "width=4"]
+        tiny += ["--epochs", "1"]
         result = self.refused(*tiny, launcher=())
         self.assertEqual(result.returncode, 0, result.stderr)
         command = [*MPIRUN, "-n", "1", PROGRAM, *tiny, ":", "-n", "1", PROGRAM, *tiny, "--dataset", "/none"]
