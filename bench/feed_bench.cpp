@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader of a model can deliver: `feed_bench BATCHES joulemark-train's options`. Prints samples per second,
-// samples per second of CPU time, and how often a thread was put to sleep per batch. Nothing is trained.
+// What the loader of a model can deliver: `feed_bench BATCHES joulemark-train's options`. Prints samples per
+// second, samples per second of CPU time, and how often a thread was put to sleep per batch. Nothing is
+// trained.
 #include <cstdlib>
 #include <ctime>
 #include <numeric>
