@@ -2,6 +2,7 @@
 """joulemark-parity notices what it is there to notice, and names what does not fit."""
 
 import json
+import math
 import os
 import pathlib
 import struct
@@ -11,6 +12,8 @@ import unittest
 
 PROGRAM = pathlib.Path(os.environ["JOULEMARK_BUILD"]) / "tests" / "joulemark-parity"
 FIXTURE = pathlib.Path(os.environ["JOULEMARK_SOURCE"]) / "tests/reference/fixtures/unet.safetensors"
+
+CAPTURED = {"capture_output": True, "text": True, "timeout": 60}
 
 
 class Parity(unittest.TestCase):
@@ -23,10 +26,10 @@ class Parity(unittest.TestCase):
         self.header = json.loads(content[8 : 8 + length])
         self.data = bytearray(content[8 + length :])
 
-    def check(self, *options):
+    def check(self, *options, **variables):
         header = json.dumps(self.header).encode()
         self.path.write_bytes(struct.pack("<Q", len(header)) + header + self.data)
-        return subprocess.run([PROGRAM, self.path, *options], capture_output=True, text=True, timeout=60)
+        return subprocess.run([PROGRAM, self.path, *options], env={**os.environ, **variables}, **CAPTURED)
 
     def scale(self, name, factor):
         """Multiplies the first number of a tensor."""
@@ -53,12 +56,26 @@ class Parity(unittest.TestCase):
         self.scale("gradient.down.1.conv2.weight", 1.5)
         self.assert_differs("--dtype", "fp32", name="(down.1.conv2.weight)")
 
+    def test_a_gradient_that_is_no_number_stays_the_worst(self):
+        names = [name for name in self.header if name.startswith("gradient.")]
+        for name in (names[0], names[-1]):
+            with self.subTest(name):
+                self.setUp()
+                self.scale(name, math.nan)
+                self.assert_differs(name="worst gradient nan (" + name.removeprefix("gradient.") + ")")
+
     def test_a_weight_or_an_input_that_is_off_is_found(self):
         self.scale("weight.up.0.weight", 1.001)
         self.assert_differs(name="worst gradient")
         self.scale("weight.up.0.weight", 1 / 1.001)
         self.scale("input.seen", 1.001)
         self.assert_differs(name="worst gradient")
+
+    def test_a_gpu_that_is_not_there_is_said(self):
+        result = self.check("--device", "cuda", CUDA_VISIBLE_DEVICES="")
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("no GPU is usable here", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
 
     def test_every_name_and_shape_must_match(self):
         for rename, sentence in (

@@ -70,7 +70,7 @@ struct Worst {
     std::string name = "none";
     double difference = 0;  ///< relative to the larger of the tensor's norm and its floor
     void consider(const std::string& candidate, double value) {
-        if (!(value <= difference)) {  // NaN is the worst
+        if (!std::isnan(difference) && !(value <= difference)) {  // NaN is the worst, and stays so
             name = candidate;
             difference = value;
         }
@@ -169,6 +169,9 @@ int run(int argc, char** argv) {
         return 0;
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-parity --help", error.what());
+    }
+    if (device == "cuda" && torch::cuda::device_count() == 0) {
+        throw environment_error("--device cuda: no GPU is usable here");
     }
     at::globalContext().setAllowTF32CuBLAS(false);
     at::globalContext().setAllowTF32CuDNN(false);
