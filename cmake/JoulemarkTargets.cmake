@@ -75,14 +75,16 @@ endfunction()
 
 # For what includes libtorch: its header alone costs each unit ten seconds of template instantiation, so that several sources
 # make one, and one precompiled header serves all.
-function(joulemark_compile_with_torch target)
+function(joulemark_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${JOULEMARK_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-  if(NOT target STREQUAL joulemark_train_core)
-    # Compiled like that library (programs would get -fPIE, tests -O0), whose header it uses.
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC -O2)
-    target_precompile_headers(${target} REUSE_FROM joulemark_train_core)
-  endif()
+endfunction()
+
+# A program on joulemark_train_core: compiled like that library (programs would get -fPIE, tests -O0), whose header it uses.
+function(joulemark_use_torch_headers target)
+  joulemark_compile_together(${target})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC -O2)
+  target_precompile_headers(${target} REUSE_FROM joulemark_train_core)
 endfunction()
 
 if(JOULEMARK_TESTS)

@@ -34,9 +34,10 @@ int fail(const std::exception& exception, const Ranks& ranks) {
 }
 
 std::string describe_optimizer(const Defaults& defaults) {
-    std::string text = defaults.optimizer == OptimizerKind::sgd
-                           ? fmt::format("sgd, momentum {}", defaults.momentum)
-                           : fmt::format("{}, betas {} {}", name_of(defaults.optimizer), defaults.beta1, defaults.beta2);
+    std::string text =
+        defaults.optimizer == OptimizerKind::sgd
+            ? fmt::format("sgd, momentum {}", defaults.momentum)
+            : fmt::format("{}, betas {} {}", name_of(defaults.optimizer), defaults.beta1, defaults.beta2);
     text += fmt::format(", decay {}", defaults.weight_decay);
     if (defaults.clip_norm) {
         text += fmt::format(", clip {}", *defaults.clip_norm);
@@ -62,8 +63,10 @@ void list_models() {
                    fmt::format("{}", defaults.epochs), fmt::format("{}", defaults.local_batch),
                    describe_optimizer(defaults), describe_learning_rate(defaults)});
     }
-    fmt::print("{}\nsquare-wave is no model but a load for calibrating sensors: joulemark-train square-wave --help\n",
-               table.text());
+    fmt::print(
+        "{}\nsquare-wave is no model but a load for calibrating sensors: joulemark-train square-wave "
+        "--help\n",
+        table.text());
 }
 
 int square_wave_command(std::vector<std::string> words) {
@@ -106,9 +109,11 @@ int make_vocabulary_command(std::vector<std::string> words) {
     std::string output = "vocab.txt";
     std::int64_t size = 30'522;
     CLI::App app("Makes a WordPiece vocabulary from a text.", "joulemark-train make-vocab");
-    app.footer("Example:\n  joulemark-train make-vocab wikitext-103/wiki.train.raw --size 30522 -o vocab.txt");
+    app.footer(
+        "Example:\n  joulemark-train make-vocab wikitext-103/wiki.train.raw --size 30522 -o vocab.txt");
     app.add_option("text", text, "the text, UTF-8")->type_name("FILE")->required();
-    app.add_option("--size", size, "tokens at most; default 30522, BERT's")->check(CLI::Range(16, 10'000'000));
+    app.add_option("--size", size, "tokens at most; default 30522, BERT's")
+        ->check(CLI::Range(16, 10'000'000));
     app.add_option("-o,--output", output, "the file to write; default vocab.txt")->type_name("FILE");
     std::reverse(words.begin(), words.end());
     try {

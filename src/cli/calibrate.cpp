@@ -61,9 +61,6 @@ constexpr std::array powers{Metric::gpu_power_w, Metric::gpu_power_instant_w, Me
 /// At least three reads per refresh of 20 ms, and out of step with refreshes, so that each read narrows them
 /// down. The counter may take 4 ms a read.
 constexpr double power_rate_hz = 233.7, energy_rate_hz = 167.3;
-/// Of its mean power a load has to change more than this.
-constexpr double least_contrast = 0.1;
-constexpr std::int64_t least_bursts = 10;
 
 /// Of the sensors here, whether any can be calibrated, and which device a load has to run on.
 struct Here {
@@ -103,8 +100,7 @@ std::vector<std::string> default_load(const Here& here) {
     }
     throw environment_error(
         "doctor --calibrate found no load: {} is neither beside joulemark nor on PATH; build it, or give a "
-        "command "
-        "that loads the device in bursts and marks each as a region after --",
+        "command that loads the device in bursts and marks each as a region after --",
         simulated != nullptr && *simulated != '\0' ? "joulemark-sim" : "joulemark-train");
 }
 
@@ -155,10 +151,11 @@ std::vector<Finding> counter_findings(const store::HostRecord& host) {
     for (const auto& [device, pooled] : devices) {
         Finding found{.device = device, .reading = "energy_j", .regions = pooled.regions};
         const double power_w = pooled.energy_j / pooled.duration_s;
-        if (pooled.regions < least_bursts) {
+        if (pooled.regions < meter::least_bursts) {
             found.reason = fmt::format("{} bursts are too few; the load has to mark at least {}",
-                                       pooled.regions, least_bursts);
-        } else if (std::abs(power_w - pooled.fit->idle_power_w.value_or(0)) < least_contrast * power_w) {
+                                       pooled.regions, meter::least_bursts);
+        } else if (std::abs(power_w - pooled.fit->idle_power_w.value_or(0)) <
+                   meter::least_contrast * power_w) {
             found.reason =
                 "the counter does not follow the bursts; load this device, and leave it idle between them";
         } else {
@@ -236,8 +233,7 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
     if (!here.calibratable) {
         throw environment_error(
             "no sensor here can be calibrated: there is neither an energy counter nor the power of a GPU; "
-            "joulemark "
-            "doctor tells why");
+            "joulemark doctor tells why");
     }
     const Scratch scratch;
     meter::RunOptions options;
@@ -297,8 +293,7 @@ int calibrate(const std::vector<std::string>& command, bool as_json) {
     if (calibrations.empty()) {
         throw environment_error(
             "nothing could be calibrated: the load must mark at least ten bursts of 0.2 to 2 s as regions, "
-            "on a "
-            "device with an energy counter or power readings{}{}",
+            "on a device with an energy counter or power readings{}{}",
             reasons.empty() ? "" : "; ", reasons);
     }
     for (const auto& [uuid, timings] : by_uuid) {

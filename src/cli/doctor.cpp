@@ -274,8 +274,7 @@ int doctor_command(const Arguments& arguments) {
     app.add_flag(
         "--calibrate", calibrated,
         "Measure refresh, lag and averaging window of the GPUs' energy counters and power readings, and keep "
-        "them "
-        "for later runs: under joulemark-train square-wave, or a load that marks its bursts, given after --");
+        "them for later runs: under joulemark-train square-wave, or a load that marks its bursts, given after --");
     if (!parse(app, arguments)) {
         return 0;
     }

@@ -108,8 +108,8 @@ void OutputTap::loop() {
             return;
         }
     }
-    // All that the command left, however long its readers or ours take; a descendant that goes on writing is not
-    // waited for.
+    // All that the command left, however long its readers or ours take; a descendant that goes on writing is
+    // not waited for.
     int left = 0;
     ioctl(our_side_.get(), FIONREAD, &left);
     const std::uint64_t end = passed_ + static_cast<std::uint64_t>(left);

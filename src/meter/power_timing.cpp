@@ -25,9 +25,7 @@ using Eigen::VectorXd;
 
 /// Regions longer than this are no bursts, and readings are used up to this long after one.
 constexpr double longest_burst_s = 5, margin_s = 1;
-constexpr std::size_t least_bursts = 10, least_refreshes = 20;
-/// Of its mean power a load has to change more than this, else it is noise that is fitted.
-constexpr double least_contrast = 0.1;
+constexpr std::size_t least_refreshes = 20;
 /// No sensor in use averages over longer.
 constexpr double longest_window_s = 3;
 constexpr double longest_lag_s = 0.6;
@@ -323,7 +321,7 @@ Result<PowerTiming> power_timing(std::span<const RegionSpan> regions,
     const auto bursts = std::ranges::count_if(regions, [](const RegionSpan& region) {
         return seconds(region.end_ns - region.start_ns) <= longest_burst_s;
     });
-    if (static_cast<std::size_t>(bursts) < least_bursts) {
+    if (bursts < least_bursts) {
         return Failure{fmt::format("{} bursts are too few", bursts),
                        fmt::format("the load has to mark at least {}", least_bursts)};
     }

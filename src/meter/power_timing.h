@@ -11,6 +11,11 @@
 /// reading takes a new value every `refresh`, the mean power over the `window` that ended `lag` before.
 namespace joulemark::meter {
 
+/// What a load has to be for any reading to be calibrated under it, counters too.
+inline constexpr std::int64_t least_bursts = 10;
+/// Of its mean power it has to change more than this, else it is noise that is fitted.
+inline constexpr double least_contrast = 0.1;
+
 /// A read that began at `time_ns` and took `read_ns`, inside which its value was true.
 struct PowerReading {
     std::int64_t time_ns;

@@ -337,7 +337,8 @@ void Runner::attempt(const PlannedRun& run) {
     if (state.kind == RunState::Kind::done) {
         // Every host says that all went well, and only the launcher that it did not.
         supersede(directory_, run.id);
-        reason = ending.reason.empty() ? fmt::format("exit status {} of its launcher", ending.status) : reason;
+        reason =
+            ending.reason.empty() ? fmt::format("exit status {} of its launcher", ending.status) : reason;
     } else if (state.kind == RunState::Kind::failed && ending.reason.empty()) {
         reason = fmt::format("exit status {}", state.exit_status);
     } else if (reason.empty()) {

@@ -55,7 +55,8 @@ class Captured {
 TEST(OutputTap, WhatTheCommandLeftArrivesHoweverSlowlyItIsTaken) {
     std::string data;
     for (int line = 0; line < 40; ++line) {
-        data += std::string(1000, static_cast<char>('a' + line % 26)) + "\n";  // fits into a pipe, not into one read
+        data += std::string(1000, static_cast<char>('a' + line % 26)) +
+                "\n";  // fits into a pipe, not into one read
     }
     Captured captured;
     std::vector<std::unique_ptr<LogReader>> readers;

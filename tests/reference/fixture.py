@@ -68,8 +68,8 @@ def save(path, *, model, settings, module, inputs, loss, reference, seed, precis
 
     `module` is in the mode that is compared (batch norm, no dropout), its weights in fp32, in which they are
     stored: they are exact in both precisions. `settings` are those of `--set`. `inputs` take `precision` where they
-    are floating. With fp32, how far the reference is from itself in fp64 is measured too: behind many ReLUs, an
-    activation whose rounding error has another sign changes a gradient by far more than that error.
+    are floating. With fp32, how far the reference is from itself in fp64 is measured too: that can be
+    more than the limit, and then only another fp32 can be held against it.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -12,7 +12,6 @@
 namespace joulemark::train {
 namespace {
 
-// Streams of random numbers that must not repeat each other.
 Sample labelled(torch::Tensor image, std::int64_t label) {
     torch::Tensor target = torch::empty({}, torch::kInt64);
     *target.mutable_data_ptr<std::int64_t>() = label;

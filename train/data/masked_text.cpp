@@ -12,7 +12,6 @@
 namespace joulemark::train {
 namespace {
 
-// Streams of random numbers that must not repeat each other.
 constexpr std::int64_t no_label = -100;  // what torch's cross-entropy leaves out
 
 std::int64_t share_of(std::int64_t tokens, double share) {

@@ -34,8 +34,7 @@ std::optional<SquareWave> parse_square_wave(std::vector<std::string> words) {
     SquareWave wave;
     CLI::App app(
         "Loads the GPUs, or the CPU, in bursts of matrix products with idle time between, each burst marked "
-        "as a "
-        "region: a load for calibrating sensors, not a model.",
+        "as a region: a load for calibrating sensors, not a model.",
         "joulemark-train square-wave");
     app.footer(
         "Examples:\n  joulemark doctor --calibrate\n"

@@ -42,9 +42,10 @@ VggImpl::VggImpl(const VggConfig& config) {
         }
         features_->push_back(nn::MaxPool2d(nn::MaxPool2dOptions(2)));
     }
-    classifier_ = nn::Sequential(normal_linear(channels * pooled * pooled, config.hidden), relu(),
-                                 nn::Dropout(config.dropout), normal_linear(config.hidden, config.hidden), relu(),
-                                 nn::Dropout(config.dropout), normal_linear(config.hidden, config.classes));
+    classifier_ =
+        nn::Sequential(normal_linear(channels * pooled * pooled, config.hidden), relu(),
+                       nn::Dropout(config.dropout), normal_linear(config.hidden, config.hidden), relu(),
+                       nn::Dropout(config.dropout), normal_linear(config.hidden, config.classes));
     register_module("features", features_);
     register_module("classifier", classifier_);
 }

@@ -22,17 +22,10 @@ struct Row {
     std::unique_ptr<ParityModel> (*make)(HyperParameters&);
 };
 constexpr std::array models = {
-    Row{"bert-base", make_bert},
-    Row{"distilbert", make_distilbert},
-    Row{"resnet50", make_resnet50},
-    Row{"vgg16", make_vgg16},
-    Row{"inception_v3", make_inception_v3},
-    Row{"unet", make_unet},
-    Row{"schnet", make_schnet},
-    Row{"dimenet", make_dimenet},
-    Row{"pna", make_pna},
-    Row{"nnconv", make_nnconv},
-    Row{"fourcastnet", make_fourcastnet},
+    Row{"bert-base", make_bert}, Row{"distilbert", make_distilbert},     Row{"resnet50", make_resnet50},
+    Row{"vgg16", make_vgg16},    Row{"inception_v3", make_inception_v3}, Row{"unet", make_unet},
+    Row{"schnet", make_schnet},  Row{"dimenet", make_dimenet},           Row{"pna", make_pna},
+    Row{"nnconv", make_nnconv},  Row{"fourcastnet", make_fourcastnet},
 };
 
 /// A gradient may differ by `tolerance` x the larger of its norm and this share of the norm of all gradients.
@@ -141,11 +134,12 @@ int check(const std::string& path, const std::string& wanted, torch::Device devi
     const Worst worst = compare(module, part_of(fixture, "gradient."), path);
     const bool agrees = loss_difference <= tolerance && worst.difference <= tolerance;
     fmt::print(
-        "{:14} {} on {} against {}, {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {}  "
+        "{:14} {} on {} against {}, {} parameters  loss {:.1e}  worst gradient {:.1e} ({})  limit {:.0e}  {} "
+        " "
         "[{}; seed {}]\n",
-        name, precision, device.str(), reference_precision, module.parameters().size(), loss_difference, worst.difference,
-        worst.name, tolerance, agrees ? "agrees" : "DIFFERS", metadata_of(fixture, "reference", path),
-        metadata_of(fixture, "seed", path));
+        name, precision, device.str(), reference_precision, module.parameters().size(), loss_difference,
+        worst.difference, worst.name, tolerance, agrees ? "agrees" : "DIFFERS",
+        metadata_of(fixture, "reference", path), metadata_of(fixture, "seed", path));
     return static_cast<int>(agrees ? ExitCode::ok : ExitCode::check_failed);
 }
 
