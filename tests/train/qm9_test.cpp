@@ -48,6 +48,9 @@ TEST(Qm9, NamesFileAndLineOfWhatIsWrong) {
     text = water();
     text.replace(text.find("1.85"), 4, "mu00");
     EXPECT_EQ(reason(text), "dir/w.xyz line 2: 'mu00' is not a number");
+    text = water();
+    text.replace(text.find("0.87\t1.3\t-2."), 12, "0.06\t0.02\t0");
+    EXPECT_EQ(reason(text), "dir/w.xyz line 5: atoms 2 and 3 are at the same place");
     EXPECT_THAT(reason(""), testing::HasSubstr("line 1"));
     EXPECT_THAT(reason(water().substr(0, 120)), testing::HasSubstr("dir/w.xyz line"));
 }

@@ -161,6 +161,7 @@ class Science(unittest.TestCase):
             (["fourcastnet", "--dataset", str(other)], "1979.h5 cannot be opened as an HDF5 file"),
             (["fourcastnet", "--dataset", str(ERA5), "--set", "channel=2"], "channels 0 to 1"),
             (["fourcastnet", "--dataset", str(ERA5), "--set", "steps=4"], "1980.h5 holds 4 time steps"),
+            (["fourcastnet", "--dataset", str(ERA5), "--set", "patch=100"], "fields of 9 x 16 points"),
             (["fourcastnet", "--set", "height=721"], "not made of patches of 8 x 8"),
             (["fourcastnet", "--set", "blocks=7"], "not a multiple of blocks=7"),
         ]

@@ -82,8 +82,23 @@ TEST_F(SevirTest, NamesWhatIsWrong) {
     write_hdf5(file_, "vil", {1, 4, 4, 5});
     write_hdf5(folder_.path() / "2020" / "b.h5", "vil", {1, 4, 6, 5});
     EXPECT_THAT(error_of(), HasSubstr("b.h5: 'vil' has images of 4 x 6, but those of"));
+    std::filesystem::remove(folder_.path() / "2020" / "b.h5");
     std::ofstream(file_) << "no HDF5";
-    EXPECT_THAT(error_of(), HasSubstr("a.h5"));
+    EXPECT_THAT(error_of(), testing::AllOf(HasSubstr("no event"), HasSubstr("a.h5")));
+    write_hdf5(file_, "vil", {0, 4, 4, 10});
+    EXPECT_THAT(error_of(), testing::AllOf(HasSubstr("no event"), HasSubstr("a.h5")));
+}
+
+TEST_F(SevirTest, PassesOverAFileThatIsCut) {
+    write_hdf5(file_, "vil", {1, 4, 6, 5});
+    const auto cut = folder_.path() / "2020" / "b.h5";
+    write_hdf5(cut, "vil", {1, 4, 6, 5});
+    const std::string whole = SevirStorms(folder_.path(), frames).digest();
+    std::filesystem::resize_file(cut, std::filesystem::file_size(cut) - 100);
+    const SevirStorms storms(folder_.path(), frames);
+    EXPECT_EQ(storms.size(), 1U);
+    EXPECT_THAT(storms.problems(), testing::ElementsAre(HasSubstr("b.h5 cannot be opened")));
+    EXPECT_NE(storms.digest(), whole);
 }
 
 TEST(SyntheticStorms, DriftAndDependOnSeedAndIndexOnly) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/weather.h"
 
+#include <array>
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
+#include <hdf5.h>
 
 #include "engine/registry.h"
 #include "models/afno.h"
@@ -73,6 +76,53 @@ TEST(Era5, StatisticsComeFromFilesWhereThereAreSome) {
     EXPECT_TRUE(given.sd.equal(torch::tensor({0.5F, 2.0F})));
     EXPECT_EQ(given.climatology.sizes(), (std::vector<std::int64_t>{2, 8, 16}));
     EXPECT_EQ(given.climatology[1][7][15].item<float>(), 9 * 16 + 7 * 16 + 15);
+}
+
+TEST(Era5, StatisticsComeInPairs) {
+    const TemporaryFolder folder;
+    const auto data = Era5Weather::open(era5 / "train", 1, 4);
+    std::filesystem::create_directories(folder.path() / "stats");
+    std::filesystem::copy(era5 / "stats/global_stds.npy", folder.path() / "stats/global_stds.npy");
+    EXPECT_THROW(data->statistics(folder.path()), Error);
+}
+
+/// A year of two fields of 4 x 4 points; the value at channel `hole` of time 1 is none.
+void write_year(const std::filesystem::path& path, std::int64_t hole) {
+    constexpr std::array<hsize_t, 4> shape = {2, 2, 4, 4};
+    std::vector<float> values(64, 1);
+    if (hole >= 0) {
+        values[static_cast<std::size_t>(32 + 16 * hole + 5)] = std::numeric_limits<float>::quiet_NaN();
+    }
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(4, shape.data(), nullptr);
+    const hid_t data =
+        H5Dcreate2(file, "fields", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(data);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+TEST(Era5, NamesFileAndChannelOfAValueThatIsNone) {
+    const TemporaryFolder folder;
+    write_year(folder.path() / "2001.h5", 1);
+    const auto data = Era5Weather::open(folder.path(), 1, 4);
+    const auto loaded = data->load(0, 0);
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.failure().reason, testing::HasSubstr("2001.h5: channel 1 of time 1 holds"));
+}
+
+TEST(Era5, PassesOverAFileThatIsCut) {
+    const TemporaryFolder folder;
+    write_year(folder.path() / "2001.h5", -1);
+    write_year(folder.path() / "2002.h5", -1);
+    EXPECT_EQ(Era5Weather::open(folder.path(), 1, 4)->size(), 2U);
+    std::filesystem::resize_file(folder.path() / "2001.h5", 1000);
+    const auto data = Era5Weather::open(folder.path(), 1, 4);
+    EXPECT_EQ(data->size(), 1U);
+    EXPECT_THAT(data->problems(), testing::ElementsAre(testing::HasSubstr("2001.h5 cannot be opened")));
+    std::filesystem::resize_file(folder.path() / "2002.h5", 1000);
+    EXPECT_THROW(Era5Weather::open(folder.path(), 1, 4), Error);
 }
 
 TEST(SyntheticWeather, MovesEastAndIsNormalised) {

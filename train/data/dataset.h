@@ -35,6 +35,9 @@ class Dataset {
     /// libtorch's thread pool.
     virtual Batch collate(const std::vector<Sample>& samples, bool pin) const = 0;
     virtual std::string name() const = 0;
+    /// Differs for other data: of their names and sizes, or of some of them, so that it is had at once. What
+    /// is made from a seed is told by its kind.
+    virtual std::string digest() const { return "synthetic"; }
     /// What was found wrong when the data were opened, a sentence each, and is left out.
     virtual std::vector<std::string> problems() const { return {}; }
 };

@@ -9,6 +9,7 @@
 
 #include <fmt/ranges.h>
 
+#include "data/digest.h"
 #include "data/npy.h"
 #include "data/weather.h"
 
@@ -78,8 +79,14 @@ torch::Tensor per_channel(const std::vector<float>& values, std::int64_t channel
 std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int64_t steps,
                                                std::int64_t patch) {
     std::vector<Hdf5Array> years;
+    std::vector<std::string> problems;
     for (const fs::path& file : yearly_files(folder)) {
-        years.emplace_back(file, fields_name);
+        try {
+            years.emplace_back(file, fields_name);
+        } catch (const UnreadableHdf5& error) {
+            problems.push_back(fmt::format("passed over: {}", error.what()));
+            continue;
+        }
         const auto& shape = years.back().shape();
         const auto& first = years.front().shape();
         if (shape.size() != 4) {
@@ -95,6 +102,9 @@ std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int6
             throw bad_input("{} holds {} time steps: a sample needs {}", file.string(), shape[0], steps + 1);
         }
     }
+    if (years.empty()) {
+        throw bad_input("{} holds no HDF5 file that can be read ({})", folder.string(), problems.front());
+    }
     const auto& shape = years.front().shape();
     WeatherGrid grid{.channels = shape[1],
                      .height = shape[2] - shape[2] % patch,
@@ -104,21 +114,50 @@ std::unique_ptr<Era5Weather> Era5Weather::open(const fs::path& folder, std::int6
         throw bad_input("{} holds fields of {} x {} points: fewer than one patch of {} x {}",
                         years.front().path().string(), shape[2], shape[3], patch, patch);
     }
-    return std::unique_ptr<Era5Weather>(new Era5Weather(folder, std::move(years), grid, steps));
+    return std::unique_ptr<Era5Weather>(
+        new Era5Weather(folder, std::move(years), std::move(problems), grid, steps));
 }
 
-Era5Weather::Era5Weather(fs::path folder, std::vector<Hdf5Array> years, WeatherGrid grid, std::int64_t steps)
-    : WeatherDataset(grid, steps), folder_(std::move(folder)), years_(std::move(years)), first_{0} {
+Era5Weather::Era5Weather(fs::path folder, std::vector<Hdf5Array> years, std::vector<std::string> problems,
+                         WeatherGrid grid, std::int64_t steps)
+    : WeatherDataset(grid, steps),
+      folder_(std::move(folder)),
+      years_(std::move(years)),
+      problems_(std::move(problems)),
+      first_{0} {
     for (const Hdf5Array& year : years_) {
         first_.push_back(first_.back() + static_cast<std::uint32_t>(year.shape()[0] - steps));
     }
+}
+
+std::string Era5Weather::digest() const {
+    Digest digest;
+    for (const Hdf5Array& year : years_) {
+        digest.add(year.path().filename().string());
+        for (const std::int64_t extent : year.shape()) {
+            digest.add(extent);
+        }
+    }
+    return digest.text();
 }
 
 std::optional<Failure> Era5Weather::read_times(std::size_t year, std::int64_t time, std::int64_t count,
                                                float* out) const {
     const std::array begin = {time, std::int64_t{0}, std::int64_t{0}, std::int64_t{0}};
     const std::array extent = {count, grid().channels, grid().height, grid().width};
-    return years_[year].read(begin, extent, out);
+    if (auto failure = years_[year].read(begin, extent, out)) {
+        return failure;
+    }
+    const std::int64_t points = grid().height * grid().width;
+    for (std::int64_t field = 0; field < count * grid().channels; ++field, out += points) {
+        if (!std::all_of(out, out + points, [](float value) { return std::isfinite(value); })) {
+            return Failure{fmt::format("{}: channel {} of time {} holds a value that is not a finite number",
+                                       years_[year].path().string(), field % grid().channels,
+                                       time + field / grid().channels),
+                           "fill what is missing"};
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<Failure> Era5Weather::read(std::uint32_t index, float* out) const {
@@ -130,6 +169,11 @@ WeatherStatistics Era5Weather::statistics(const fs::path& folder) const {
     const std::vector<float> means = read_statistics(folder, "global_means");
     const std::vector<float> sds = read_statistics(folder, "global_stds");
     const std::vector<float> climate = read_statistics(folder, "time_means");
+    if (means.empty() != sds.empty()) {
+        throw bad_input("the statistics of {} have {} but no {}: give both, or neither", folder.string(),
+                        means.empty() ? "global_stds" : "global_means",
+                        means.empty() ? "global_means" : "global_stds");
+    }
     WeatherStatistics statistics;
     if (means.empty() || sds.empty() || climate.empty()) {
         statistics = compute_statistics();

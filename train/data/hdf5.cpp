@@ -49,10 +49,16 @@ Handle open_file(const std::filesystem::path& path) {
     if (!std::filesystem::is_regular_file(path, error)) {
         throw bad_input("there is no file {}", path.string());
     }
+    if (!files::Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC))) {
+        throw UnreadableHdf5(ExitCode::bad_input,
+                             fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    }
     Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     if (!file) {
-        throw bad_input("{} cannot be opened as an HDF5 file: it is of another format, or cut off",
-                        path.string());
+        throw UnreadableHdf5(
+            ExitCode::bad_input,
+            fmt::format("{} cannot be opened as an HDF5 file: it is of another format, or cut off",
+                        path.string()));
     }
     return file;
 }

@@ -13,13 +13,18 @@
 
 namespace joulemark::train {
 
+/// The file cannot be opened as HDF5: cut off, of another format, or no permission. One of many is passed over.
+struct UnreadableHdf5 final : Error {
+    using Error::Error;
+};
+
 /// A numeric data set of an HDF5 file, read in blocks as floats. Several threads may read at once: stored in
 /// one piece as little-endian float32 it is read with pread and no lock; otherwise (chunks, compression,
 /// another type) through the HDF5 library, which is not thread-safe in Debian, so one thread at a time in the
 /// process.
 class Hdf5Array {
   public:
-    /// Throws bad_input: no such file, no HDF5 file, no such data set (the sentence names those there are),
+    /// Throws UnreadableHdf5; bad_input: no such file, no such data set (the sentence names those there are),
     /// not numeric.
     Hdf5Array(const std::filesystem::path& file, const std::string& name);
     ~Hdf5Array();

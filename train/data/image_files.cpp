@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/digest.h"
 
 namespace joulemark::train {
 namespace {
@@ -81,6 +82,17 @@ void ImageFiles::add_class(std::uint32_t label) {
         files_.push_back({label, static_cast<std::uint32_t>(name.size()), names_.size()});
         names_ += name;
     }
+}
+
+std::string ImageFiles::digest() const {
+    Digest digest;
+    for (const std::string& name : classes_) {
+        digest.add(name);
+    }
+    for (const File& file : files_) {
+        digest.add(file.label).add(file.name_length);
+    }
+    return digest.add(names_).text();
 }
 
 fs::path ImageFiles::path(std::uint32_t index) const {

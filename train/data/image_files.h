@@ -25,6 +25,7 @@ class ImageFiles final : public ImageSource {
     std::uint32_t size() const override { return static_cast<std::uint32_t>(files_.size()); }
     const std::vector<std::string>& classes() const override { return classes_; }
     std::int64_t label(std::uint32_t index) const override { return files_[index].label; }
+    std::string digest() const override;
     std::string where(std::uint32_t index) const override { return path(index).string(); }
     Result<std::string> read(std::uint32_t index) const override;
     std::filesystem::path path(std::uint32_t index) const;

@@ -18,6 +18,8 @@ class ImageSource {
     virtual ~ImageSource() = default;
     virtual std::uint32_t size() const = 0;
     virtual std::int64_t label(std::uint32_t index) const = 0;
+    /// Differs for other classes or names of images.
+    virtual std::string digest() const = 0;
     virtual const std::vector<std::string>& classes() const = 0;
     /// Where the image is, for sentences about it.
     virtual std::string where(std::uint32_t index) const = 0;

@@ -52,6 +52,7 @@ class StoredImages final : public ImageDataset {
     std::uint32_t size() const override { return source_->size(); }
     Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const override;
     std::string name() const override { return "the image folder"; }
+    std::string digest() const override { return source_->digest(); }
     std::vector<std::string> problems() const override { return source_->problems(); }
 
   private:

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <numbers>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "data/jpeg.h"
 #include "data/random.h"
@@ -53,6 +55,11 @@ std::vector<std::uint8_t> image_of_class(std::uint64_t seed, int label, std::uin
 }  // namespace
 
 void make_images(const ImageFolderRecipe& recipe) {
+    std::error_code error;
+    if (std::filesystem::is_directory(recipe.folder, error) &&
+        !std::filesystem::is_empty(recipe.folder, error)) {
+        throw bad_input("{} is not empty: name a new folder, or remove what is in it", recipe.folder.string());
+    }
     const auto write = [&](std::string_view part, int per_class, std::uint64_t first_sample) {
         for (int label = 0; label < recipe.classes; ++label) {
             const auto folder = recipe.folder / part / fmt::format("class{:03}", label);

@@ -18,8 +18,8 @@ struct ImageFolderRecipe {
     std::uint64_t seed = 1;
 };
 
-/// Writes the folder; the same recipe gives the same bytes. Throws environment_error when it cannot be
-/// written.
+/// Writes the folder; the same recipe gives the same bytes. Throws bad_input when there is something in it,
+/// environment_error when it cannot be written.
 void make_images(const ImageFolderRecipe& recipe);
 
 }  // namespace joulemark::train

@@ -32,7 +32,7 @@ struct Masking {
     Split split = Split::training;
 
     /// How many predictions a sequence has room for: all sequences the same, so that the head works on a
-    /// fixed number of rows and no rank's mean is over more tokens than another's.
+    /// fixed number of rows. A shorter sequence has fewer.
     std::int64_t predictions() const;
 };
 
@@ -65,6 +65,7 @@ class PackedText final : public MaskedText {
 
     std::uint32_t size() const override { return size_; }
     std::string name() const override { return "the text"; }
+    std::string digest() const override { return tokens_.digest(); }
 
   protected:
     std::size_t read(std::uint32_t index, std::span<std::int64_t> ids) const override;
@@ -81,6 +82,7 @@ class LineText final : public MaskedText {
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(ends_.size()); }
     std::string name() const override { return "the text"; }
+    std::string digest() const override { return tokens_.digest(); }
 
   protected:
     std::size_t read(std::uint32_t index, std::span<std::int64_t> ids) const override;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/files.h"
+#include "data/digest.h"
 #include "data/qm9.h"
 #include "data/random.h"
 
@@ -232,6 +233,14 @@ Result<Molecule> SyntheticMolecules::molecule(std::uint32_t index) const {
         }
     }
     return made;
+}
+
+std::string Qm9Molecules::digest() const {
+    Digest digest;
+    for (const std::uint32_t index : part_) {
+        digest.add((*files_)[index]);
+    }
+    return digest.text();
 }
 
 Result<Molecule> Qm9Molecules::molecule(std::uint32_t index) const {

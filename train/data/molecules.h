@@ -106,6 +106,7 @@ class Qm9Molecules final : public MoleculeDataset {
         : folder_(std::move(folder)), files_(std::move(files)), part_(std::move(part)), target_(target) {}
     std::uint32_t size() const override { return static_cast<std::uint32_t>(part_.size()); }
     std::string name() const override { return folder_.string(); }
+    std::string digest() const override;
     Result<Molecule> molecule(std::uint32_t index) const override;
 
   private:

@@ -105,6 +105,13 @@ Result<Qm9Molecule> parse_qm9(std::string_view text, const std::string& file) {
             }
             molecule.position.push_back(*value);
         }
+        // There is no direction from one to the other, and no angle there.
+        for (std::size_t other = 0; other < static_cast<std::size_t>(atom); ++other) {
+            if (std::equal(molecule.position.end() - 3, molecule.position.end(),
+                           molecule.position.begin() + static_cast<std::ptrdiff_t>(3 * other))) {
+                return wrong(fmt::format("atoms {} and {} are at the same place", other + 1, atom + 1));
+            }
+        }
     }
     if (const auto& after = lines.next(); after.size() == 5 && atomic_number(after[0])) {
         return wrong(fmt::format("more atoms than the {} that the first line says", *atoms));

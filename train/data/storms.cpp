@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "data/digest.h"
 #include "data/random.h"
 
 namespace joulemark::train {
@@ -63,7 +64,14 @@ Batch StormDataset::collate(const std::vector<Sample>& samples, bool pin) const 
 
 SevirStorms::SevirStorms(const fs::path& path, const StormFrames& frames) : frames_(frames) {
     for (const fs::path& file : hdf5_files(path)) {
-        add_file(file);
+        try {
+            add_file(file);
+        } catch (const UnreadableHdf5& error) {
+            problems_.push_back(fmt::format("passed over: {}", error.what()));
+        }
+    }
+    if (windows_.empty()) {
+        throw bad_input("{} holds no event ({})", path.string(), problems_.front());
     }
 }
 
@@ -85,6 +93,10 @@ void SevirStorms::add_file(const fs::path& path) {
         throw bad_input("{}: '{}' has images of {} x {}, but those of {} are {} x {}", path.string(),
                         array_name, shape[1], shape[2], files_.front().path().string(), height_, width_);
     }
+    if (shape[0] == 0) {
+        problems_.push_back(fmt::format("passed over: {} holds no event", path.string()));
+        return;
+    }
     for (std::int64_t event = 0; event < shape[0]; ++event) {
         for (std::int64_t frame = 0; frame + frames_.all() <= shape[3]; frame += frames_.outputs) {
             windows_.push_back({static_cast<std::uint32_t>(files_.size()), static_cast<std::uint32_t>(event),
@@ -92,6 +104,17 @@ void SevirStorms::add_file(const fs::path& path) {
         }
     }
     files_.push_back(std::move(array));
+}
+
+std::string SevirStorms::digest() const {
+    Digest digest;
+    for (const Hdf5Array& file : files_) {
+        digest.add(file.path().filename().string());
+        for (const std::int64_t extent : file.shape()) {
+            digest.add(extent);
+        }
+    }
+    return digest.text();
 }
 
 Result<Sample> SevirStorms::load(std::uint32_t index, std::uint64_t) const {

@@ -35,13 +35,16 @@ class StormDataset : public Dataset {
 class SevirStorms final : public StormDataset {
   public:
     /// `path`: one file, or a folder whose .h5 and .hdf5 files, also those of its sub-folders, are read in
-    /// the order of their names. Throws bad_input naming the file: no such data set, not four dimensions, too
-    /// few frames, or images of another size than the first file's.
+    /// the order of their names; those that cannot be opened, or hold no event, are passed over. Throws
+    /// bad_input naming the file: no such data set, not four dimensions, too few frames, images of another
+    /// size than the first file's, or no event in any of them.
     SevirStorms(const std::filesystem::path& path, const StormFrames& frames);
 
     std::uint32_t size() const override { return static_cast<std::uint32_t>(windows_.size()); }
     Result<Sample> load(std::uint32_t index, std::uint64_t epoch) const override;
     std::string name() const override { return "the storm events"; }
+    std::string digest() const override;
+    std::vector<std::string> problems() const override { return problems_; }
     std::int64_t height() const override { return height_; }
     std::int64_t width() const override { return width_; }
 
@@ -56,6 +59,7 @@ class SevirStorms final : public StormDataset {
     StormFrames frames_;
     std::vector<Hdf5Array> files_;
     std::vector<Window> windows_;
+    std::vector<std::string> problems_;
     std::int64_t height_ = 0;
     std::int64_t width_ = 0;
 };

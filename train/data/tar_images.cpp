@@ -14,6 +14,7 @@
 
 #include "core/csv.h"
 #include "core/files.h"
+#include "data/digest.h"
 #include "data/tar.h"
 
 namespace joulemark::train {
@@ -162,6 +163,17 @@ void TarImages::number_classes(const ImagesOfClass& images_of_class,
         classes_ = classes;
     }
     images_.shrink_to_fit();
+}
+
+std::string TarImages::digest() const {
+    Digest digest;
+    for (const std::string& name : classes_) {
+        digest.add(name);
+    }
+    for (const Image& image : images_) {
+        digest.add(image.label).add(image.shard).add(image.offset).add(image.bytes);
+    }
+    return digest.text();
 }
 
 std::string TarImages::where(std::uint32_t index) const {

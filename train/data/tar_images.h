@@ -29,6 +29,7 @@ class TarImages final : public ImageSource {
     std::uint32_t size() const override { return static_cast<std::uint32_t>(images_.size()); }
     std::int64_t label(std::uint32_t index) const override { return images_[index].label; }
     const std::vector<std::string>& classes() const override { return classes_; }
+    std::string digest() const override;
     std::string where(std::uint32_t index) const override;
     Result<std::string> read(std::uint32_t index) const override;
     std::vector<std::string> problems() const override { return problems_; }

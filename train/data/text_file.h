@@ -26,11 +26,11 @@ class MappedFile {
 /// A text of UTF-8 in pieces of whole lines.
 class TextFile {
   public:
-    /// Throws bad_input: not readable, or nothing but white space in it.
+    /// Throws bad_input: not readable, in UTF-16, or nothing but white space in it.
     explicit TextFile(const std::filesystem::path& path);
 
     /// The next lines, about `bytes` of them, empty at the end. Throws bad_input naming the file and the byte
-    /// at which it is not UTF-8.
+    /// at which it is no text in UTF-8.
     std::string_view next(std::size_t bytes);
 
   private:

@@ -20,6 +20,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/digest.h"
 
 namespace joulemark::train {
 namespace {
@@ -250,6 +251,17 @@ TokenCache TokenCache::open(const std::filesystem::path& text, const WordPiece& 
         throw environment_error("the token cache {} was taken away while it was made", path.string());
     }
     return std::move(*made);
+}
+
+std::string TokenCache::digest() const {
+    constexpr std::size_t most = 65'536;
+    const std::size_t count = std::min(most, tokens_);
+    Digest digest;
+    digest.add(tokens_);
+    for (std::size_t i = 0; i < count; ++i) {
+        digest.add((*this)[i * tokens_ / count]);
+    }
+    return digest.text();
 }
 
 }  // namespace joulemark::train

@@ -23,6 +23,8 @@ class TokenCache {
                            const std::filesystem::path& folder, int threads);
 
     std::size_t size() const { return tokens_; }
+    /// Of the number of tokens and of some of them, evenly spread.
+    std::string digest() const;
     TokenId operator[](std::size_t at) const {
         return wide_ != nullptr ? static_cast<TokenId>(wide_[at]) : static_cast<TokenId>(narrow_[at]);
     }

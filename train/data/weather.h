@@ -76,30 +76,35 @@ class SyntheticWeather final : public WeatherDataset {
 /// latitude, longitude]. Samples do not cross from one file to the next.
 class Era5Weather final : public WeatherDataset {
   public:
-    /// Rows and columns are cut to multiples of `patch` (721 rows to 720). Throws bad_input naming the folder
-    /// or file.
+    /// Rows and columns are cut to multiples of `patch` (721 rows to 720). Files that cannot be opened are
+    /// passed over. Throws bad_input naming the folder or file.
     static std::unique_ptr<Era5Weather> open(const std::filesystem::path& folder, std::int64_t steps,
                                              std::int64_t patch);
 
     std::uint32_t size() const override { return first_.back(); }
     std::string name() const override { return folder_.string(); }
+    std::string digest() const override;
+    std::vector<std::string> problems() const override { return problems_; }
     /// Of `folder`/stats: global_means.npy, global_stds.npy [1, channels, 1, 1] and time_means.npy [1,
     /// channels, latitude, longitude], or a stats.h5 in `folder` with data sets of these names. What is not
-    /// there is computed from 128 times spread evenly over these files. Throws bad_input naming the file.
+    /// there is computed from 128 times spread evenly over these files. Throws bad_input naming the file; when
+    /// one of global_means and global_stds is there without the other.
     WeatherStatistics statistics(const std::filesystem::path& folder) const;
 
   protected:
     std::optional<Failure> read(std::uint32_t index, float* out) const override;
 
   private:
-    Era5Weather(std::filesystem::path folder, std::vector<Hdf5Array> years, WeatherGrid grid,
-                std::int64_t steps);
+    Era5Weather(std::filesystem::path folder, std::vector<Hdf5Array> years, std::vector<std::string> problems,
+                WeatherGrid grid, std::int64_t steps);
+    /// A failure also where a value is not a finite number.
     std::optional<Failure> read_times(std::size_t year, std::int64_t time, std::int64_t count,
                                       float* out) const;
     WeatherStatistics compute_statistics() const;
 
     std::filesystem::path folder_;
     std::vector<Hdf5Array> years_;
+    std::vector<std::string> problems_;
     std::vector<std::uint32_t> first_;  ///< first sample of each file, and behind them the number of samples
 };
 

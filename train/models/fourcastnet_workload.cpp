@@ -173,7 +173,7 @@ std::unique_ptr<Workload> make_fourcastnet(const Options& options, HyperParamete
     }
     const std::int64_t rated = settings.integer("channel", -1, 0);
     settings.finish(options.model);
-    if (grid.height % config.patch != 0 || grid.width % config.patch != 0) {
+    if (synthetic && (grid.height % config.patch != 0 || grid.width % config.patch != 0)) {
         throw bad_input("a grid of {} x {} is not made of patches of {} x {}", grid.height, grid.width,
                         config.patch, config.patch);
     }
