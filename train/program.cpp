@@ -2,7 +2,6 @@
 #include "program.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <optional>
 #include <string>
@@ -15,8 +14,10 @@
 #include "data/make_images.h"
 #include "data/make_vocabulary.h"
 #include "engine/failure.h"
+#include "engine/option_checks.h"
 #include "engine/options.h"
 #include "engine/registry.h"
+#include "engine/streams.h"
 #include "engine/trainer.h"
 #include "loads/square_wave.h"
 #include "parallel/ranks.h"
@@ -29,7 +30,7 @@ namespace {
 int fail(const std::exception& exception, const Ranks& ranks) {
     const Error error = as_error(exception);
     const std::string who = ranks.size > 1 ? fmt::format(" rank {}:", ranks.rank) : "";
-    fmt::print(stderr, "joulemark-train:{} {}\n", who, error.what());
+    say(fmt::format("joulemark-train:{} {}", who, error.what()));
     return static_cast<int>(error.code());
 }
 
@@ -63,10 +64,10 @@ void list_models() {
                    fmt::format("{}", defaults.epochs), fmt::format("{}", defaults.local_batch),
                    describe_optimizer(defaults), describe_learning_rate(defaults)});
     }
-    fmt::print(
-        "{}\nsquare-wave is no model but a load for calibrating sensors: joulemark-train square-wave "
-        "--help\n",
-        table.text());
+    print(table.text());
+    print(
+        "\nsquare-wave is no model but a load for calibrating sensors: joulemark-train square-wave "
+        "--help\n");
 }
 
 int square_wave_command(std::vector<std::string> words) {
@@ -90,12 +91,12 @@ int make_images_command(std::vector<std::string> words) {
         ->check(CLI::Range(1, 100'000));
     app.add_option("--size", recipe.size, "pixels of the shorter side; default 96")
         ->check(CLI::Range(8, 4096));
-    app.add_option("--seed", recipe.seed, "seed; the same one gives the same files");
+    app.add_option("--seed", recipe.seed, "seed; the same one gives the same files")->check(seed());
     std::reverse(words.begin(), words.end());
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+        print(app.help());
         return 0;
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train make-images --help", error.what());
@@ -119,7 +120,7 @@ int make_vocabulary_command(std::vector<std::string> words) {
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+        print(app.help());
         return 0;
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train make-vocab --help", error.what());
@@ -140,7 +141,7 @@ int train_command(const std::vector<std::string>& words, const Ranks& ranks, Wor
     }
     Training training(find_model(options->model), *options, world);
     try {
-        training.run();
+        return static_cast<int>(training.run());
     } catch (const std::exception& error) {
         // The other ranks are inside a collective, or soon will be: they cannot be told, only ended.
         const int code = fail(error, ranks);
@@ -149,7 +150,6 @@ int train_command(const std::vector<std::string>& words, const Ranks& ranks, Wor
         }
         return code;
     }
-    return 0;
 }
 
 int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
@@ -161,7 +161,7 @@ int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
         return 0;
     }
     if (asks_for("--version")) {
-        fmt::print("joulemark-train {} with libtorch {}\n", JOULEMARK_VERSION, TORCH_VERSION);
+        print(fmt::format("joulemark-train {} with libtorch {}\n", JOULEMARK_VERSION, TORCH_VERSION));
         return 0;
     }
     if (!words.empty() && words.front() == "make-images") {
@@ -180,10 +180,13 @@ int dispatch(const std::vector<std::string>& words, const Ranks& ranks) {
 }  // namespace
 
 int program(int argc, char** argv) {
+    prepare_streams();
     Ranks ranks;
     try {
         ranks = ranks_from(process_environment);
-        return dispatch({argv + 1, argv + argc}, ranks);
+        const int status = dispatch({argv + 1, argv + argc}, ranks);
+        flush_output();
+        return status;
     } catch (const AnotherRankFailed& other) {
         return static_cast<int>(other.code);
     } catch (const std::exception& error) {

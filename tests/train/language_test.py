@@ -44,6 +44,18 @@ def entropy(text):
     return -sum(n / total * math.log(n / total) for n in counts.values())
 
 
+def numbers(path):
+    """All tensors of a file, one after the other, in the order of their names."""
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    tensors = json.loads(content[8 : 8 + length])
+    return [
+        number
+        for name in sorted(tensors)
+        for (number,) in struct.iter_unpack("<f", content[8 + length :][slice(*tensors[name]["data_offsets"])])
+    ]
+
+
 def as_first_published(content):
     """Weights as the first releases have them: other names in the norms, and a head that is of no use here."""
     (length,) = struct.unpack("<Q", content[:8])
@@ -106,6 +118,29 @@ class Language(unittest.TestCase):
             for one, two in zip(*losses, strict=True):
                 self.assertAlmostEqual(one, two, delta=1e-4 * one)
 
+    def test_an_update_is_the_mean_over_all_its_masked_tokens(self):
+        # Lines of very different length: passes and ranks count different numbers of tokens.
+        text = self.scratch / "text"
+        draw = random.Random(5)
+        words = self.text.split()
+        text.write_text("".join(" ".join(draw.choices(words, k=draw.choice((1, 14)))) + "\n" for _ in range(64)))
+        losses, gradients = [], []
+        for ranks, accumulate in ((1, 1), (1, 4), (2, 1), (2, 2)):
+            log, dump = (self.scratch / f"{kind}{ranks}{accumulate}" for kind in ("losses", "gradients"))
+            launcher = [*MPIRUN, "-n", str(ranks)] if ranks > 1 else ()
+            given = ["--global-batch", 8, "--steps", 6, "--accumulate", accumulate, "--log-losses", log]
+            given += ["--dump-gradients", dump, "--dataset", text, "--vocab", self.folder / "vocab.txt"]
+            narrow = settings(NARROW + " dropout=0 packed=false masked=0.3")
+            result = run("bert", "--device", "cpu", "--threads", 1, *narrow, *given, launcher=launcher)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            losses.append([float(line) for line in log.read_text().split()])
+            gradients.append(numbers(dump))
+        for others, also in zip(losses[1:], gradients[1:], strict=True):
+            for one, other in zip(losses[0], others, strict=True):
+                self.assertAlmostEqual(one, other, delta=1e-4 * one)
+            off = math.dist(gradients[0], also) / math.hypot(*gradients[0])
+            self.assertLess(off, 1e-5)
+
     def test_two_ranks_make_one_token_cache(self):
         cache = self.scratch / "cache"
         words = ["--steps", 1, "--local-batch", 2]
@@ -115,6 +150,14 @@ class Language(unittest.TestCase):
         times = [path.stat().st_mtime_ns for path in sorted(cache.iterdir())]
         self.train("distilbert", *words, setting=f"cache={cache}")
         self.assertEqual([path.stat().st_mtime_ns for path in sorted(cache.iterdir())], times)
+
+    def test_where_the_token_cache_is_makes_no_other_run(self):
+        checkpoint = self.scratch / "checkpoint"
+        words = ["--local-batch", 16, "--epochs", 1]
+        first, second = (f"cache={self.scratch / name}" for name in ("a", "b"))
+        self.train("distilbert", *words, "--steps", 2, "--checkpoint", checkpoint, setting=first)
+        result = self.train("distilbert", *words, "--steps", 4, "--resume", checkpoint, setting=second)
+        self.assertIn("goes on after update 2 of 4", result.stderr)
 
     def test_marks_carry_tokens_and_the_quality_with_its_direction(self):
         address = str(self.scratch / "socket")
@@ -177,7 +220,11 @@ class Language(unittest.TestCase):
         text = self.scratch / "text.txt"
         for content, parts in (
             ("fine\ncaf\u00e9\n".encode("latin-1"), (str(text), "not UTF-8", "0xE9 at offset 8")),
-            ("kaa kao".encode("utf-16"), ("not UTF-8", "0xFF at offset 0")),
+            ("kaa kao".encode("utf-16"), ("is in UTF-16, not in UTF-8", "iconv -f UTF-16 ")),
+            ("kaa kao".encode("utf-16-be"), ("is in UTF-16BE", "iconv -f UTF-16BE ")),
+            ("kaa kao".encode("utf-16-le"), ("is in UTF-16LE", "iconv -f UTF-16LE ")),
+            ("kaa \u6f22".encode()[:-1], ("cut off inside a character, at offset 4",)),
+            (b"kaa kaa kaa\0kao", ("a byte 0 at offset 11",)),
             (b"", ("is empty",)),
             (b"kaa kao\n", ("less than one sequence of 16",)),
         ):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/options.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 
 #include "core/error.h"
@@ -99,6 +101,22 @@ TEST(Options, AnswerMistakesWithOneSentence) {
     EXPECT_THAT(error_of({"resnet50", "--epochs", "many"}), HasSubstr("--epochs"));
     EXPECT_THAT(error_of({"resnet50", "--no-such"}), HasSubstr("--no-such"));
     EXPECT_THAT(error_of({}), HasSubstr("model"));
+}
+
+TEST(Options, RefuseWhatIsNoNumberOrWouldNotTrain) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--momentum", "nan"},
+                                                                                       {"--beta1", "nan"},
+                                                                                       {"--beta2", "nan"},
+                                                                                       {"--beta2", "1"},
+                                                                                       {"--bucket-mib", "nan"},
+                                                                                       {"--lr", "nan"},
+                                                                                       {"--clip-norm", "0"},
+                                                                                       {"--seed", "-1"},
+                                                                                       {"--seed", "18446744073709551616"},
+                                                                                       {"--dataset", ""}}) {
+        EXPECT_THAT(error_of({"resnet50", words[0], words[1]}), HasSubstr(words[0])) << words[1];
+    }
+    EXPECT_EQ(parse({"--seed", "18446744073709551615"}).seed, std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST(HyperParameters, AreTypedAndKnown) {

@@ -246,7 +246,9 @@ class Program(unittest.TestCase):
             ),
             (["resnet50", "--dataset", str(self.images), "--classes", "2"], "fewer than the 3 class folders"),
             (["make-images", str(self.scratch / "x"), "--classes", "1"], "--classes"),
+            (["make-images", str(one_class)], "is not empty"),
             (["square-wave", "--high-s", "0"], "--high-s"),
+            (["resnet50", "--dataset", ""], "--dataset is empty"),
             (["square-wave", "--repeats", "none"], "--repeats"),
         ]
         for words, part in refused:
@@ -256,6 +258,60 @@ class Program(unittest.TestCase):
             result = run("resnet50", "--dataset", str(broken), "--local-batch", "2", "--quiet", *TINY)
             self.assertEqual(result.returncode, 2)
             self.assertIn("none of the 2 samples", result.stderr.splitlines()[-1])
+
+    def test_threads_wait_without_spinning_unless_told_otherwise(self):
+        for given, policy in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")):
+            environment = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+            environment.update(given, OMP_DISPLAY_ENV="verbose")
+            result = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, env=environment, timeout=60)
+            self.assertIn(f"OMP_WAIT_POLICY = '{policy}'", result.stderr)
+            self.assertIn("libtorch", result.stdout)
+
+    def on_full_disk(self, stream, *words):
+        with open("/dev/full", "w") as full:
+            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
+            return subprocess.run([PROGRAM, *words], **streams, text=True, timeout=120)
+
+    def test_output_that_is_not_taken_is_said(self):
+        tiny = ["resnet50", *TINY, "--samples", "8", "--local-batch", "8", "--epochs", "1"]
+        for words in (["--list"], ["--help"], [*tiny, "--mllog"]):
+            self.assert_refused(self.on_full_disk("stdout", *words), 3, "cannot write to standard output: No space")
+        result = run(*tiny, "--log-losses", "/dev/full", "-q")
+        self.assert_refused(result, 3, "cannot write /dev/full: No space")
+
+    def test_messages_that_are_not_taken_do_not_end_a_training(self):
+        tiny = ["resnet50", *TINY, "--samples", "8", "--local-batch", "8", "--epochs", "2"]
+        self.assertEqual(self.on_full_disk("stderr", *tiny).returncode, 0)
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.assertEqual(subprocess.run([PROGRAM, *tiny], stderr=writer, timeout=120).returncode, 0)
+        os.close(writer)
+
+    def test_files_do_not_take_the_numbers_of_closed_streams(self):
+        losses = self.scratch / "losses"
+        command = [PROGRAM, "resnet50", *TINY, "--samples", "8", "--local-batch", "8", "--epochs", "1", "--mllog"]
+        command += ["--log-losses", str(losses)]
+        closed = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command], timeout=120)
+        self.assertEqual(closed.returncode, 0)
+        self.assertEqual(len(losses.read_text().splitlines()), 1)
+        float(losses.read_text())
+
+    def test_outputs_are_checked_before_training(self):
+        tiny = ["resnet50", *TINY, "--samples", "8", "--local-batch", "8", "--epochs", "1"]
+        self.assert_refused(run(*tiny, "--save-weights", str(self.scratch)), 3, "it is a folder")
+        self.assert_refused(run(*tiny, "--dump-gradients", str(self.scratch / "none/g")), 3, "none/g", "its folder")
+        self.assert_refused(run(*tiny, "--log-losses", str(self.scratch)), 3, "Is a directory")
+        kept = self.scratch / "kept"
+        kept.write_text("1.5\n")
+        refused = run(*tiny, "--log-losses", str(kept), "--resume", str(self.scratch))
+        self.assert_refused(refused, 2, "there is no checkpoint")
+        self.assertEqual(kept.read_text(), "1.5\n")
+
+    def test_a_training_that_diverges_ends_with_a_sentence(self):
+        checkpoint = self.scratch / "checkpoint"
+        tiny = ["resnet50", *TINY, "--samples", "32", "--local-batch", "8", "--epochs", "50", "--quiet"]
+        result = run(*tiny, "--lr", "1e9", "--lr-warmup-epochs", "0", "--checkpoint", str(checkpoint))
+        self.assert_refused(result, 1, "has diverged: the training loss of epoch ", "lower --lr")
 
     def test_a_square_wave_marks_each_burst(self):
         path = str(self.scratch / "s")

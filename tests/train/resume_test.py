@@ -133,6 +133,46 @@ class Resume(unittest.TestCase):
         file.write_bytes((self.scratch / "a.weights").read_bytes())
         self.assertIn("is not a checkpoint", refused(*model, *resume))
 
+    def test_refuses_other_data_and_other_evaluations(self):
+        images = self.scratch / "images"
+        made = run("make-images", str(images), "--classes", "3", "--per-class", "16", "--val-per-class", "2", "--size", "40")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        common = ["resnet50", "--device", "cpu", "--threads", "1", "--image-size", "32", "--set", "width=4"]
+        model = [*common, "--set", "blocks=1,1,1,1", "--local-batch", "8", "--dataset", str(images)]
+        folder = self.scratch / "checkpoint"
+        once = ["--epochs", "1"]
+        self.train(*model, *once, "--checkpoint", str(folder))
+
+        def refused(*words):
+            result = run(*model, "--resume", str(folder), *words)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            return result.stderr
+
+        self.assertIn("--eval-every 1 instead of 2", refused(*once, "--eval-every", "2"))
+        longer = refused("--epochs", "2")
+        self.assertIn("--epochs 1 instead of 2", longer)
+        self.assertIn("--lr-warmup-epochs 0.05 instead of 0.1", longer)
+        self.train(*model, "--resume", str(folder), "--epochs", "2", "--lr-warmup-epochs", "0.05")
+        moved = self.scratch / "moved"
+        images.rename(moved)
+        model[-1] = str(moved)
+        self.train(*model, *once, "--resume", str(folder))
+        (moved / "train/class001").rename(moved / "train/other")
+        (moved / "val/class001").rename(moved / "val/other")
+        self.assertIn("contents of --dataset ", refused(*once))
+
+    def test_losses_are_continued(self):
+        model = [*RESNET, "--local-batch", "8", "--epochs", "2"]
+        folder = self.scratch / "checkpoint"
+        whole, cut = self.scratch / "whole", self.scratch / "cut"
+        self.train(*model, "--log-losses", str(whole))
+        self.train(*model, "--log-losses", str(cut), "--checkpoint", str(folder), "--steps", "8")
+        before = cut.read_text()
+        self.assertEqual(run(*model, "--log-losses", str(cut), "--resume", str(folder), "--seed", "1").returncode, 2)
+        self.assertEqual(cut.read_text(), before)
+        self.train(*model, "--log-losses", str(cut), "--resume", str(folder))
+        self.assertEqual(cut.read_text(), whole.read_text())
+
     def test_weights_are_read_by_name(self):
         model = [*RESNET, "--local-batch", "8", "--epochs", "1"]
         self.train(*model, *self.outputs("a"))

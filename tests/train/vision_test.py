@@ -5,6 +5,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -36,6 +37,18 @@ class Vision(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
+
+    def test_ranks_count_a_damaged_image_once(self):
+        images = pathlib.Path(self.folder.name) / "damaged"
+        shutil.copytree(self.images, images)
+        for name in ("class000/00003.jpg", "class001/00005.jpg", "class002/00007.jpg"):
+            (images / "train" / name).write_bytes(b"no image")
+        # In four epochs either rank meets any of them.
+        words = ["resnet50", *CPU, *SMALL["resnet50"], "--dataset", str(images), "--global-batch", "8", "--epochs", "4"]
+        result = run(*words, ranks=2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("\n3 damaged samples skipped so far", result.stderr)
+        self.assertNotRegex(result.stderr, r"\n[4-9] damaged samples")
 
     def train(self, *words, ranks=1):
         result = run(*words, *CPU, ranks=ranks)

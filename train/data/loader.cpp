@@ -2,7 +2,6 @@
 #include "data/loader.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace joulemark::train {
@@ -58,9 +57,9 @@ bool Loader::ready() const {
     return !pending_.empty() && pending_.front()->batch.has_value();
 }
 
-std::int64_t Loader::skipped() const {
+std::vector<std::uint32_t> Loader::damaged() const {
     const std::lock_guard lock(mutex_);
-    return std::ssize(reported_);
+    return {damaged_.begin(), damaged_.end()};
 }
 
 /// An unread sample of the last batch; begins a new batch when it has none and there is room.
@@ -152,7 +151,7 @@ Sample Loader::load(std::uint32_t index, std::uint64_t epoch) {
 
 void Loader::report_bad(std::uint32_t index, const Failure& failure) {
     const std::lock_guard lock(mutex_);
-    if (reported_.insert(index).second) {
+    if (damaged_.insert(index).second) {
         settings_.report(failure.reason);
     }
 }

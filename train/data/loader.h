@@ -51,8 +51,8 @@ class Loader {
     std::optional<Batch> next();
     /// Whether `next` has a batch without waiting.
     bool ready() const;
-    /// How many samples were skipped because they could not be read: each counts once, however often it came.
-    std::int64_t skipped() const;
+    /// The samples that could not be read so far, in the order of their numbers.
+    std::vector<std::uint32_t> damaged() const;
 
   private:
     struct Pending {
@@ -82,7 +82,7 @@ class Loader {
     std::condition_variable work_;   ///< a sample to read, or room for a batch
     std::condition_variable ready_;  ///< the first batch is complete, or there are no more
     std::deque<std::shared_ptr<Pending>> pending_;
-    std::set<std::uint32_t> reported_;
+    std::set<std::uint32_t> damaged_;
     bool plan_ended_ = false;
     bool stopping_ = false;
     std::vector<std::jthread> threads_;

@@ -53,7 +53,11 @@ void write_checkpoint(const std::filesystem::path& folder, const Position& posit
 Checkpoint read_checkpoint(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / file_name;
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) {
+    const bool there = std::filesystem::exists(path, error);
+    if (error) {
+        throw bad_input("cannot read the checkpoint in {}: {}", folder.string(), error.message());
+    }
+    if (!there) {
         throw bad_input("there is no checkpoint in {}: --resume takes the folder that --checkpoint wrote",
                         folder.string());
     }
@@ -79,17 +83,20 @@ Checkpoint read_checkpoint(const std::filesystem::path& folder) {
     return checkpoint;
 }
 
+/// More or fewer epochs alone make no other run: the number is named beside what follows from it.
 void check_identity(const Checkpoint& checkpoint, const Identity& mine) {
     std::vector<std::string> differences;
+    std::size_t decisive = 0;
     for (const auto& [name, value] : mine) {
         const auto found = checkpoint.identity.find(name);
         if (found == checkpoint.identity.end() || found->second != value) {
+            decisive += name == "--epochs" ? 0 : 1;
             differences.push_back(fmt::format("{} {} instead of {}", name,
                                               found == checkpoint.identity.end() ? "(none)" : found->second,
                                               value));
         }
     }
-    if (!differences.empty()) {
+    if (decisive > 0) {
         throw bad_input("the checkpoint {} is of another run, with {}: give the options of that run",
                         checkpoint.path, fmt::join(differences, ", "));
     }

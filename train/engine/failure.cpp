@@ -2,6 +2,7 @@
 #include "engine/failure.h"
 
 #include <string>
+#include <system_error>
 
 #include <c10/util/Exception.h>
 
@@ -12,6 +13,9 @@ Error as_error(const std::exception& error) {
         return *known;
     }
     std::string text = error.what();
+    if (dynamic_cast<const std::system_error*>(&error) != nullptr) {
+        return environment_error("{}", text);
+    }
     if (const auto* from_torch = dynamic_cast<const c10::Error*>(&error)) {
         text = from_torch->what_without_backtrace();
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/mllog.h"
 
-#include <cstdio>
-
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "engine/streams.h"
 
 namespace joulemark::train {
 
@@ -30,8 +29,8 @@ void MlLog::write(std::string_view type, std::string_view key, const nlohmann::j
         {"namespace", ""},    {"time_ms", MonotonicClock().realtime_ns() / 1'000'000},
         {"event_type", type}, {"key", key},
         {"value", value},     {"metadata", metadata}};
-    fmt::print(":::MLLOG {}\n", line.dump());
-    std::fflush(stdout);
+    print(fmt::format(":::MLLOG {}\n", line.dump()));
+    flush_output();
 }
 
 }  // namespace joulemark::train

@@ -8,7 +8,7 @@
 namespace joulemark::train {
 
 /// MLPerf's log lines on stdout: `:::MLLOG {json}`, for tools that read those. Rank 0 of a job has an active
-/// one.
+/// one. All throw environment_error when stdout does not take them.
 class MlLog {
   public:
     explicit MlLog(bool active) : active_(active) {}

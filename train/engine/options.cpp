@@ -2,13 +2,15 @@
 #include "engine/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include "core/csv.h"
 #include "core/error.h"
+#include "engine/option_checks.h"
+#include "engine/streams.h"
 
 namespace joulemark::train {
 namespace {
@@ -136,14 +138,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     app.footer(example);
     const auto count = CLI::Range(std::int64_t{1}, std::int64_t{1} << 40);
     const auto count_or_zero = CLI::Range(std::int64_t{0}, std::int64_t{1} << 40);
-    // Written so that NaN, which compares as neither, is refused.
-    const CLI::Validator not_negative(
-        [](std::string& text) {
-            const auto value = csv::number(text);
-            return value && *value >= 0 && *value <= 1e9 ? std::string()
-                                                         : text + " is not a number from 0 to 1e9";
-        },
-        "NUMBER");
+    const CLI::Validator not_negative = number(0, 1e9);
     app.add_option("model", options.model, "which model; --list shows them")->type_name("MODEL")->required();
     bool answered_before = false;  // main has looked for these two already
     app.add_flag("--list", answered_before, "list the models: source, parameters, data set, defaults");
@@ -182,7 +177,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     run->add_option("--eval-every", options.eval_every,
                     "evaluate after every N epochs and the last; 0: never")
         ->check(count_or_zero);
-    run->add_option("--seed", options.seed, "seed of weights, order and augmentation");
+    run->add_option("--seed", options.seed, "seed of weights, order and augmentation")->check(seed());
     run->add_option("--set", options.settings, "a setting of the model, NAME=VALUE; may be repeated")
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
@@ -196,14 +191,14 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->add_option("--lr-warmup-epochs", lr_warmup_epochs,
                      "epochs of linear learning-rate warm-up; default: a share of the epochs, at most 5")
         ->check(not_negative);
-    const auto fraction = CLI::Range(0.0, 1.0);
-    optimiser->add_option("--momentum", momentum, "momentum of SGD")->check(fraction);
-    optimiser->add_option("--beta1", beta1, "decay of Adam's mean")->check(fraction);
-    optimiser->add_option("--beta2", beta2, "decay of Adam's mean square")->check(fraction);
+    const auto below_1 = number(0, std::nextafter(1.0, 0.0));  // at 1 Adam divides by 0
+    optimiser->add_option("--momentum", momentum, "momentum of SGD")->check(number(0, 1));
+    optimiser->add_option("--beta1", beta1, "decay of Adam's mean")->check(below_1);
+    optimiser->add_option("--beta2", beta2, "decay of Adam's mean square")->check(below_1);
     optimiser->add_option("--eps", eps, "added to Adam's denominator")->check(not_negative);
     optimiser->add_option("--weight-decay", weight_decay, "weight decay")->check(not_negative);
     optimiser->add_option("--clip-norm", clip_norm, "largest norm of all gradients together")
-        ->check(not_negative);
+        ->check(number(1e-12, 1e9));
 
     auto* hardware = app.add_option_group("Hardware");
     choice(*hardware, "--device", options.device, devices, "default: cuda when there is one");
@@ -239,7 +234,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->type_name("DIR");
     run->add_option("--bucket-mib", options.bucket_mib, "size of the buckets in which gradients are all-reduced")
         ->type_name("MIB")
-        ->check(CLI::Range(0.001, 4096.0))
+        ->check(number(0.001, 4096))
         ->capture_default_str();
     choice(app, "--reduction", options.reduction, reductions, "")->group("");
 
@@ -247,7 +242,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     try {
         app.parse(reversed);
     } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+        print(app.help());
         return std::nullopt;
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train --help", error.what());
@@ -270,6 +265,9 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.lr_schedule = lr_schedule.value_or(defaults.lr_schedule);
     options.lr_warmup_epochs =
         lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
+    if (options.dataset.empty()) {
+        throw bad_input("--dataset is empty: it takes 'synthetic' or a path");
+    }
     if (!options.resume.empty() && !options.weights.empty()) {
         throw bad_input("--resume brings its own weights: give either --resume or --weights");
     }

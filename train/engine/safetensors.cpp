@@ -179,6 +179,16 @@ NamedTensors state_of(const torch::nn::Module& module) {
     return state;
 }
 
+NamedTensors trained_parameters(const torch::nn::Module& module) {
+    NamedTensors parameters;
+    for (const auto& entry : module.named_parameters()) {
+        if (entry.value().requires_grad()) {
+            parameters.emplace_back(entry.key(), entry.value());
+        }
+    }
+    return parameters;
+}
+
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const Metadata& metadata) {
     nlohmann::ordered_json header = nlohmann::ordered_json::object();

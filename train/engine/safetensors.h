@@ -16,6 +16,8 @@ using Metadata = std::map<std::string, std::string>;
 
 /// Parameters and buffers of a module under their state-dict names, in the order of registration.
 NamedTensors state_of(const torch::nn::Module& module);
+/// The parameters that are trained: a module may hold others only for its published state's sake.
+NamedTensors trained_parameters(const torch::nn::Module& module);
 
 /// Writes the safetensors format: 8 bytes of header length (little endian), a JSON header with `metadata`
 /// under `__metadata__`, the tensors' bytes; to a temporary name, then renamed. Throws environment_error

@@ -2,23 +2,23 @@
 #include "engine/trainer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
-#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
-#include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/units.h"
 #include "data/random.h"
 #include "engine/device.h"
 #include "engine/safetensors.h"
+#include "engine/streams.h"
 #include "engine/weights.h"
 
 namespace joulemark::train {
@@ -32,37 +32,29 @@ int usable_cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-std::ofstream open_output(const std::string& path) {
-    std::ofstream file;
-    if (!path.empty()) {
-        file.open(path);
-        if (!file) {
-            throw environment_error("cannot write {}: check that its folder exists and is writable", path);
-        }
-    }
-    return file;
-}
-
 /// What is written after the last epoch must not fail only then.
-void check_folder_of(const std::string& path) {
+void check_output(const std::string& path) {
     if (path.empty()) {
         return;
     }
-    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-    if (access(folder.c_str(), W_OK) != 0) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::absolute(path);
+    if (std::filesystem::is_directory(target, error)) {
+        throw environment_error("cannot write {}: it is a folder, a file is needed", path);
+    }
+    // A device or a pipe is written to, any other file replaced.
+    const bool replaced =
+        !std::filesystem::exists(target, error) || std::filesystem::is_regular_file(target, error);
+    if (access((replaced ? target.parent_path() : target).c_str(), W_OK) != 0) {
         throw environment_error("cannot write {}: check that its folder exists and is writable", path);
     }
 }
 
-/// Those that are trained: a module may hold others only for its published state's sake.
-NamedTensors trained_parameters(const torch::nn::Module& module) {
-    NamedTensors parameters;
-    for (const auto& entry : module.named_parameters()) {
-        if (entry.value().requires_grad()) {
-            parameters.emplace_back(entry.key(), entry.value());
-        }
+void prepare_checkpoint_folder(const std::string& path) {
+    files::make_directories(path);
+    if (access(path.c_str(), W_OK | X_OK) != 0) {
+        throw environment_error("cannot write checkpoints to the folder {}: {}", path, std::strerror(errno));
     }
-    return parameters;
 }
 
 std::vector<torch::Tensor> tensors_of(const NamedTensors& named) {
@@ -101,6 +93,12 @@ Training::Training(const Model& model, const Options& options, World& world)
     world.together([&] { open_data(model); });
     world.together([&] { place_model(); });
     world.together([&] { resume(); });
+    // Last, so that a run that is refused leaves the file of the one before alone.
+    world.together([&] {
+        if (world.rank() == 0 && !options.log_losses.empty()) {
+            losses_.emplace(options.log_losses, step_ - step_ % steps_per_epoch_);
+        }
+    });
 }
 
 void Training::open_data(const Model& model) {
@@ -129,11 +127,10 @@ void Training::open_data(const Model& model) {
         load_weights(*workload_, options_.weights);
     }
     if (world_.rank() == 0) {
-        losses_file_ = open_output(options_.log_losses);
-        check_folder_of(options_.save_weights);
+        check_output(options_.save_weights);
+        check_output(options_.dump_gradients);
         if (!options_.checkpoint.empty()) {
-            files::make_directories(options_.checkpoint);
-            check_folder_of(options_.checkpoint + "/.");
+            prepare_checkpoint_folder(options_.checkpoint);
         }
     }
 }
@@ -192,7 +189,7 @@ Loader::Settings Training::loader_settings(BadSamples bad_samples) const {
     settings.bad_samples = bad_samples;
     settings.pin_memory = !device_.is_cpu();
     settings.report = [this](const std::string& sentence) {
-        fmt::print(stderr, "joulemark-train: {}\n", sentence);
+        say("joulemark-train: " + sentence);
         marks_.note({{"skipped", sentence}});
     };
     return settings;
@@ -220,7 +217,7 @@ void Training::start_loader() {
         loader_settings(BadSamples::replace));
 }
 
-void Training::run() {
+ExitCode Training::run() {
     join_ranks();
     start_loader();
     announce();
@@ -234,12 +231,16 @@ void Training::run() {
             schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
         }
         report(epoch, trained, evaluated);
+        if (!std::isfinite(trained.loss) || (evaluated && !std::isfinite(evaluated->loss))) {
+            return diverged(epoch, !std::isfinite(trained.loss));
+        }
         save_checkpoint();
     }
     if (!options_.save_weights.empty() && world_.rank() == 0) {
         write_safetensors(options_.save_weights, state_of(workload_->module()));
     }
     mllog_.end("run_stop", {{"status", "success"}});
+    return ExitCode::ok;
 }
 
 /// One epoch, or what a checkpoint has left of it: begins and ends where the device has nothing left to do.
@@ -285,10 +286,12 @@ Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     take_quality(losses_and_quality.slice(0, steps_per_epoch_), totals);
     marks_.end("epoch", epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
     mllog_.end("epoch_stop", mllog_counts(totals, epoch));
-    for (std::int64_t i = 0; losses_file_.is_open() && i < end; ++i) {
-        losses_file_ << csv::text(mean_losses[i].item<double>()) << '\n';
+    if (losses_) {
+        for (std::int64_t i = 0; i < end; ++i) {
+            losses_->add(mean_losses[i].item<double>());
+        }
+        losses_->flush();
     }
-    losses_file_.flush();
     return totals;
 }
 
@@ -315,6 +318,7 @@ void Training::seed_generator() const {
 void Training::update(Feed& feed, Totals& totals) {
     seed_generator();
     const torch::Tensor loss_of_update = sums_.losses[step_ % steps_per_epoch_];
+    torch::Tensor weights;  // of this rank's passes together, where passes differ in it
     for (std::int64_t pass = 1; pass <= options_.accumulate; ++pass) {
         const std::optional<Batch> batch = feed.next();
         TORCH_CHECK(batch, "the loader ended before the epoch");
@@ -326,8 +330,12 @@ void Training::update(Feed& feed, Totals& totals) {
         if (reducer_ && pass == options_.accumulate) {
             reducer_->prepare_for_backward({});
         }
-        const torch::Tensor loss =
+        torch::Tensor loss =
             options_.accumulate == 1 ? outcome.loss : outcome.loss / static_cast<double>(options_.accumulate);
+        if (outcome.weight.defined()) {
+            loss = loss * outcome.weight;
+            weights = weights.defined() ? weights + outcome.weight : outcome.weight;
+        }
         (scaler_ ? scaler_->scaled(loss) : loss).backward();
         loss_of_update.add_(loss.detach());
         sums_.quality[0].add_(outcome.quality_sum);
@@ -337,12 +345,26 @@ void Training::update(Feed& feed, Totals& totals) {
         }
         totals.local_tokens += batch->tokens;
     }
+    if (weights.defined()) {
+        divide_by_weights(weights, loss_of_update);
+    }
     if (step_ == 0 && !options_.dump_gradients.empty()) {
         dump_gradients();
     }
     optimizer_->step(schedule_->lr(step_), scaler_ ? &*scaler_ : nullptr);
     optimizer_->clear_gradients();
     ++step_;
+}
+
+/// So far passes and ranks were averaged as if all counted the same: gradients and loss become the mean over
+/// everything that was counted. The ranks' weights are added up on the device.
+void Training::divide_by_weights(const torch::Tensor& weights, torch::Tensor loss_of_update) const {
+    const torch::NoGradGuard no_grad;
+    const torch::Tensor all = weights.to(torch::kFloat64) / static_cast<double>(options_.accumulate);
+    world_.all_reduce_sum(all);
+    const torch::Tensor factor = static_cast<double>(world_.size()) / all;
+    at::_foreach_mul_(optimizer_->gradients(), factor.to(torch::kFloat32));
+    loss_of_update.mul_(factor);
 }
 
 std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
@@ -417,104 +439,6 @@ std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
         mllog_.event("eval_accuracy", totals.quality, {{"epoch_num", epoch}});
     }
     return totals;
-}
-
-Identity Training::identity() const {
-    const OptimizerSettings& optimizer = options_.optimizer;
-    std::vector<std::string> settings = options_.settings;
-    std::ranges::sort(settings);
-    Identity identity = {
-        {"MODEL", model_name_},
-        {"--set", fmt::format("{}", fmt::join(settings, " "))},
-        {"--image-size", std::to_string(options_.image_size)},
-        {"--seed", std::to_string(options_.seed)},
-        {"--global-batch", std::to_string(shard_.global_batch())},
-        {"--precision", name_of(options_.precision)},
-        {"--sync-bn", options_.sync_batch_norm ? "true" : "false"},
-        {"--optimizer", name_of(optimizer.kind)},
-        {"--lr", fmt::format("{}", scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(),
-                                             options_.defaults.lr_batch))},
-        {"--lr-schedule", name_of(options_.lr_schedule)},
-        {"--lr-warmup-epochs", fmt::format("{}", options_.lr_warmup_epochs)},
-        {"--weight-decay", fmt::format("{}", optimizer.weight_decay)},
-        {"--clip-norm", optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : "none"},
-        {"--dataset's samples", std::to_string(workload_->training_data().size())},
-        {"samples an epoch", std::to_string(samples_per_epoch_)}};
-    if (optimizer.kind == OptimizerKind::sgd) {
-        identity["--momentum"] = fmt::format("{}", optimizer.momentum);
-    } else {
-        identity["--beta1, --beta2, --eps"] =
-            fmt::format("{}, {}, {}", optimizer.beta1, optimizer.beta2, optimizer.eps);
-    }
-    if (options_.lr_schedule == LrCurve::cosine || options_.lr_schedule == LrCurve::linear) {
-        identity["--epochs"] = std::to_string(options_.epochs);
-    }
-    return identity;
-}
-
-/// All tensors that the next update depends on, except those of an epoch in progress.
-NamedTensors Training::state() const {
-    NamedTensors state;
-    for (const auto& [name, tensor] : state_of(workload_->module())) {
-        state.emplace_back("model." + name, tensor);
-    }
-    const NamedTensors parameters = trained_parameters(workload_->module());
-    for (const auto& [slot, tensors] : optimizer_->state()) {
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-            const std::string owner =
-                tensors.size() == parameters.size() ? parameters[i].first : std::string("all");
-            state.emplace_back("optimizer." + slot + "." + owner, tensors[i]);
-        }
-    }
-    if (scaler_) {
-        for (const auto& [name, tensor] : scaler_->state()) {
-            state.emplace_back("loss_scale." + name, tensor);
-        }
-    }
-    return state;
-}
-
-/// All ranks take part; rank 0 writes. Inside an epoch its sums so far are kept too.
-void Training::save_checkpoint() {
-    if (options_.checkpoint.empty()) {
-        return;
-    }
-    NamedTensors tensors = state();
-    if (inside_epoch()) {
-        const Sums all = {sums_.losses.clone(), sums_.quality.clone()};
-        world_.all_reduce_sum(all.losses);
-        world_.all_reduce_sum(all.quality);
-        tensors.emplace_back("epoch.losses", all.losses);
-        tensors.emplace_back("epoch.quality", all.quality);
-    }
-    if (world_.rank() == 0) {
-        write_checkpoint(options_.checkpoint, {step_, evaluations_, schedule_->state()}, identity(), tensors);
-        marks_.note({{"checkpoint", options_.checkpoint}, {"updates", step_}});
-    }
-}
-
-void Training::resume() {
-    if (options_.resume.empty()) {
-        return;
-    }
-    Checkpoint checkpoint = read_checkpoint(options_.resume);
-    step_ = checkpoint.position.step;
-    NamedTensors tensors = state();
-    if (checkpoint.tensors.contains("epoch.losses")) {
-        tensors.emplace_back("epoch.losses", sums_.losses);
-        tensors.emplace_back("epoch.quality", sums_.quality);
-    }
-    copy_state(tensors, checkpoint.tensors, "the checkpoint " + checkpoint.path);
-    check_identity(checkpoint, identity());
-    if (world_.rank() != 0) {  // rank 0 has the sums of all
-        sums_.losses.zero_();
-        sums_.quality.zero_();
-    }
-    evaluations_ = checkpoint.position.evaluations;
-    schedule_->restore(checkpoint.position.schedule);
-    planned_ = step_ * options_.accumulate;
-    marks_.note({{"resumed", checkpoint.path}, {"updates", step_}});
-    tell(fmt::format("goes on after update {} of {}", step_, steps_));
 }
 
 void Training::dump_gradients() const {

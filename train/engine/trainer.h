@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "data/sharding.h"
 #include "engine/checkpoint.h"
 #include "engine/device.h"
+#include "engine/loss_log.h"
 #include "engine/marks.h"
 #include "engine/mllog.h"
 #include "engine/optimizer.h"
@@ -30,8 +30,9 @@ class Training {
     /// Sets everything up, together with the other ranks: throws what World::together throws.
     Training(const Model& model, const Options& options, World& world);
 
-    /// All epochs. What it throws is this rank's alone: the caller ends the others.
-    void run();
+    /// All epochs; check_failed, on all ranks alike, when the training has diverged. What it throws is this
+    /// rank's alone: the caller ends the others.
+    ExitCode run();
 
   private:
     /// What an epoch or an evaluation came to.
@@ -63,19 +64,22 @@ class Training {
 
     Totals train_epoch(Feed& feed, std::int64_t epoch);
     void update(Feed& feed, Totals& totals);
+    void divide_by_weights(const torch::Tensor& weights, torch::Tensor loss_of_update) const;
     void seed_generator() const;
     void take_quality(const torch::Tensor& sums, Totals& totals) const;
     std::optional<Totals> evaluate(std::int64_t epoch);
     void dump_gradients() const;
 
     bool inside_epoch() const { return step_ % steps_per_epoch_ != 0; }
-    Identity identity() const;
+    Identity make_identity() const;
     NamedTensors state() const;
     void save_checkpoint();
     void resume();
 
     void announce() const;
     void report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated);
+    std::int64_t count_damaged() const;
+    ExitCode diverged(std::int64_t epoch, bool while_training) const;
     RegionCounts region_counts(const Totals& totals, const std::string& quality_name) const;
     nlohmann::json mllog_counts(const Totals& totals, std::int64_t epoch) const;
     std::string direction() const { return workload_->higher_is_better() ? "higher" : "lower"; }
@@ -89,7 +93,7 @@ class Training {
     torch::Device device_ = torch::kCPU;
     int threads_ = 1;
     int loader_threads_ = 1;
-    std::ofstream losses_file_;
+    std::optional<LossLog> losses_;  ///< rank 0's
 
     std::unique_ptr<Workload> workload_;
     std::int64_t parameters_ = 0;
@@ -97,6 +101,7 @@ class Training {
     std::optional<LossScaler> scaler_;
     std::shared_ptr<c10d::Reducer> reducer_;  ///< null for one rank
     std::optional<LrSchedule> schedule_;
+    Identity identity_;  ///< empty where no checkpoint is read or written
     Sums sums_;
 
     Shard shard_;

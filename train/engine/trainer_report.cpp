@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training tells: to the meter, as MLPerf lines, and on stderr.
 #include <cmath>
-#include <cstdio>
 
 #include "core/csv.h"
 #include "core/units.h"
+#include "engine/streams.h"
 #include "engine/trainer.h"
 
 namespace joulemark::train {
@@ -119,23 +119,50 @@ void Training::report(std::int64_t epoch, const Totals& trained, const std::opti
         line += fmt::format("  {} {:.4f}", name, evaluated->further[i]);
     }
     tell(line);
-    if (const std::int64_t skipped = loader_->skipped(); skipped > 0) {
-        note["skipped_samples"] = skipped;  // this rank's: two ranks may meet the same one in different epochs
-        tell(fmt::format("{} damaged sample{} skipped so far{} and replaced by the next good one", skipped,
-                         skipped == 1 ? "" : "s", world_.size() == 1 ? "" : " by rank 0"));
+    if (const std::int64_t damaged = count_damaged(); damaged > 0) {
+        note["skipped_samples"] = damaged;
+        tell(fmt::format("{} damaged sample{} skipped so far and replaced by the next good one", damaged,
+                         damaged == 1 ? "" : "s"));
     }
     if (scaler_) {
         note["skipped_updates"] = scaler_->skipped().item<double>();
     }
     marks_.note(note);
-    if (!std::isfinite(trained.loss)) {
-        tell("the loss is no longer a finite number: the training has diverged; lower --lr");
+}
+
+/// Different samples, of all ranks together: in another epoch another rank meets the same one.
+std::int64_t Training::count_damaged() const {
+    const std::vector<std::uint32_t> mine = loader_->damaged();
+    if (!world_.group()) {
+        return std::ssize(mine);
     }
+    const torch::Tensor any = torch::full({1}, std::ssize(mine), torch::TensorOptions(torch::kInt64)).to(device_);
+    world_.all_reduce_sum(any);
+    if (any.item<std::int64_t>() == 0) {
+        return 0;
+    }
+    torch::Tensor met = torch::zeros({workload_->training_data().size()}, torch::kInt32);
+    for (const std::uint32_t index : mine) {
+        met.mutable_data_ptr<std::int32_t>()[index] = 1;
+    }
+    met = met.to(device_);
+    world_.all_reduce_sum(met);
+    return met.gt(0).sum().item<std::int64_t>();
+}
+
+ExitCode Training::diverged(std::int64_t epoch, bool while_training) const {
+    mllog_.end("run_stop", {{"status", "aborted"}});
+    if (world_.rank() == 0) {
+        say(fmt::format("joulemark-train: the training has diverged: the {} loss of epoch {} is not a finite "
+                        "number; lower --lr, or limit gradients with --clip-norm",
+                        while_training ? "training" : "validation", epoch + 1));
+    }
+    return ExitCode::check_failed;
 }
 
 void Training::tell(const std::string& line) const {
     if (world_.rank() == 0 && !options_.quiet) {
-        fmt::print(stderr, "{}\n", line);
+        say(line);
     }
 }
 

@@ -19,6 +19,9 @@ struct Outcome {
     torch::Tensor quality_sum;  ///< sum over what is counted; divided by its number it is the quality
     torch::Tensor quality_count =
         {};  ///< what is counted (BERT: masked tokens); undefined: the batch's samples
+    /// What the loss is a mean over, as a share of the most there can be, [] on the device, where passes
+    /// differ in it: an update's loss is the mean over all that its passes counted. Undefined: all the same.
+    torch::Tensor weight = {};
     torch::Tensor further_sums = {};  ///< [n], sums of the further metrics; undefined where there are none
 };
 

@@ -8,25 +8,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "core/csv.h"
 #include "core/error.h"
+#include "engine/option_checks.h"
+#include "engine/streams.h"
 
 namespace joulemark::train {
 namespace {
 
 const std::map<std::string, DeviceChoice> devices = {
     {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
-
-/// NaN, which compares as neither, is refused too.
-CLI::Validator number(double least, double most) {
-    return {[least, most](std::string& text) {
-                const auto value = csv::number(text);
-                return value && *value >= least && *value <= most
-                           ? std::string()
-                           : fmt::format("'{}' is not a number from {} to {}", text, least, most);
-            },
-            "NUMBER"};
-}
 
 }  // namespace
 
@@ -49,7 +39,7 @@ std::optional<SquareWave> parse_square_wave(std::vector<std::string> words) {
     app.add_option("--repeats", wave.repeats, "bursts; default 60")->check(CLI::Range(1, 1'000'000));
     app.add_option("--size", wave.size, "rows of the square matrices; default 8192 on a GPU, 1024 on the CPU")
         ->check(CLI::Range(std::int64_t{16}, std::int64_t{65'536}));
-    app.add_option("--seed", wave.seed, "seed of the durations");
+    app.add_option("--seed", wave.seed, "seed of the durations")->check(seed());
     app.add_option("--device", "default: cuda when there is one")
         ->type_name("auto|cpu|cuda")
         ->check(CLI::IsMember(devices))
@@ -58,7 +48,7 @@ std::optional<SquareWave> parse_square_wave(std::vector<std::string> words) {
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+        print(app.help());
         return std::nullopt;
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train square-wave --help", error.what());

@@ -107,6 +107,7 @@ MaskedLanguage::Data open_data(const Options& options, HyperParameters& settings
 
     MaskedLanguage::Data data;
     data.masking = masking;
+    data.uneven = !packed || masking.share > 0.5;  // at most every second token of a packed text is [SEP]
     if (!vocabulary) {
         const std::int64_t samples = options.samples.value_or(options.defaults.samples);
         data.training = synthetic_text(samples, of_split(Split::training), packed);
@@ -174,9 +175,11 @@ Outcome MaskedLanguage::forward(const Batch& batch) {
     const torch::Tensor logits = network_(inputs[0], inputs[1], present);  // [B P, vocabulary]
     // Rows without a label count neither here nor below.
     const torch::Tensor loss = torch::cross_entropy_loss(logits, batch.target);
+    const torch::Tensor counted = batch.target.ge(0).sum();
     return {.loss = loss,
             .quality_sum = logits.detach().argmax(1).eq(batch.target).sum(),
-            .quality_count = batch.target.ge(0).sum()};
+            .quality_count = counted,
+            .weight = data_.uneven ? counted / static_cast<double>(batch.target.numel()) : torch::Tensor()};
 }
 
 std::optional<double> MaskedLanguage::flops_per_sample() const {

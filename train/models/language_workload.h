@@ -28,6 +28,7 @@ class MaskedLanguage final : public Workload {
         Masking masking;
         std::unique_ptr<MaskedText> training;
         std::unique_ptr<MaskedText> validation;  ///< null where there is none
+        bool uneven = false;                     ///< sequences differ in their number of predictions
     };
     MaskedLanguage(const BertKind& kind, const TransformerConfig& config, Data data);
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "core/csv.h"
+
+namespace joulemark::train {
+
+/// A number in a range; NaN, which compares as neither, is in none.
+inline CLI::Validator number(double least, double most) {
+    return {[least, most](std::string& text) {
+                const auto value = csv::number(text);
+                return value && *value >= least && *value <= most
+                           ? std::string()
+                           : fmt::format("'{}' is not a number from {} to {}", text, least, most);
+            },
+            "NUMBER"};
+}
+
+/// What 64 bits hold without a sign: a sign, or more, would be taken for another number.
+inline CLI::Validator seed() {
+    return {[](std::string& text) {
+                std::uint64_t value = 0;
+                const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+                return error == std::errc() && end == text.data() + text.size()
+                           ? std::string()
+                           : fmt::format("'{}' is not a whole number from 0 to {}", text,
+                                         std::numeric_limits<std::uint64_t>::max());
+            },
+            "NUMBER"};
+}
+
+}  // namespace joulemark::train
