@@ -185,7 +185,9 @@ int program(int argc, char** argv) {
     try {
         ranks = ranks_from(process_environment);
         const int status = dispatch({argv + 1, argv + argc}, ranks);
-        flush_output();
+        if (status == 0) {  // a failure has been said already
+            flush_output();
+        }
         return status;
     } catch (const AnotherRankFailed& other) {
         return static_cast<int>(other.code);

@@ -12,6 +12,11 @@
 #include "core/error.h"
 
 namespace joulemark::train {
+namespace {
+
+int first_error = 0;  ///< of standard output: the stream itself only knows that there was one
+
+}  // namespace
 
 void prepare_streams() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -30,14 +35,17 @@ void say(std::string_view line) noexcept {
 }
 
 void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size() && first_error == 0) {
+        first_error = errno;
+    }
 }
 
 void flush_output() {
-    errno = 0;
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-        throw environment_error("cannot write to standard output: {}",
-                                errno != 0 ? std::strerror(errno) : "an earlier part was not taken");
+    if (std::fflush(stdout) != 0 && first_error == 0) {
+        first_error = errno;
+    }
+    if (first_error != 0) {
+        throw environment_error("cannot write to standard output: {}", std::strerror(first_error));
     }
 }
 
