@@ -96,16 +96,19 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
     }
     const bool first = samples_ == 0;
     const bool reset = !first && value < last_raw_;
+    const std::int64_t lost_ns = reset ? time_ns - last_time_ : 0;
     const double next_value = first ? value : last_value_ + (reset ? 0 : value - last_raw_);
     for (std::size_t number = passed_.size(); number < edges_.count() && edges_[number] <= time_ns;
          ++number) {
         const std::int64_t at = edges_[number];
-        const std::int64_t through = resets_ + (reset ? 1 : 0);
+        const std::int64_t through = resets_ + (reset ? 1 : 0), ns_through = reset_ns_ + lost_ns;
         AtEdge passed{.value = next_value,
                       .distance_ns = time_ns - at,
                       .covered_until_ns = time_ns,
                       .resets_before = at == time_ns ? through : resets_,
                       .resets_through = through,
+                      .reset_ns_before = at == time_ns ? ns_through : reset_ns_,
+                      .reset_ns_through = ns_through,
                       .samples_before = samples_,
                       .samples_through = samples_ + (at == time_ns ? 1 : 0)};
         if (!first) {
@@ -118,6 +121,7 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
     }
     ++samples_;
     resets_ += reset ? 1 : 0;
+    reset_ns_ += lost_ns;
     last_time_ = time_ns;
     last_raw_ = value;
     last_value_ = next_value;
@@ -128,7 +132,15 @@ CounterSeries::AtEdge CounterSeries::edge(std::size_t number) const {
     if (number < passed_.size()) {
         return passed_[number];
     }
-    return {last_value_, edges_[number] - last_time_, last_time_, resets_, resets_, samples_, samples_};
+    return {.value = last_value_,
+            .distance_ns = edges_[number] - last_time_,
+            .covered_until_ns = last_time_,
+            .resets_before = resets_,
+            .resets_through = resets_,
+            .reset_ns_before = reset_ns_,
+            .reset_ns_through = reset_ns_,
+            .samples_before = samples_,
+            .samples_through = samples_};
 }
 
 CounterTotals CounterSeries::over(std::int64_t start_ns, std::int64_t end_ns) const {
@@ -140,7 +152,8 @@ CounterTotals CounterSeries::over(std::int64_t start_ns, std::int64_t end_ns) co
     return {.difference = end.value - start.value,
             .covered_ns = std::max<std::int64_t>(0, end.covered_until_ns - start.covered_until_ns),
             .samples = end.samples_through - start.samples_before,
-            .reset = end_ns > start_ns && end.resets_through != start.resets_before,
+            .resets = end_ns > start_ns ? end.resets_through - start.resets_before : 0,
+            .reset_ns = end_ns > start_ns ? end.reset_ns_through - start.reset_ns_before : 0,
             .start_distance_ns = start.distance_ns,
             .end_distance_ns = end.distance_ns};
 }

@@ -79,7 +79,8 @@ struct CounterTotals {
     double difference = 0;        ///< between the counter's values at the edges, interpolated linearly
     std::int64_t covered_ns = 0;  ///< the part of the window between the first and the last sample
     std::int64_t samples = 0;     ///< inside the window, its two edges included
-    bool reset = false;           ///< the counter went backwards: the difference is only a lower bound
+    std::int64_t resets = 0;      ///< times it went backwards: the difference is then only a lower bound
+    std::int64_t reset_ns = 0;    ///< between the samples around each: what was counted then is lost
     /// From each edge to the sample nearest to it: how far interpolation had to reach.
     std::int64_t start_distance_ns = 0, end_distance_ns = 0;
 };
@@ -95,20 +96,23 @@ class CounterSeries {
     bool add(std::int64_t time_ns, double value);
     /// Both must be edges. All zero when there was no sample at all.
     CounterTotals over(std::int64_t start_ns, std::int64_t end_ns) const;
+    /// How often it went backwards so far.
+    std::int64_t resets() const { return resets_; }
 
   private:
     struct AtEdge {
         double value;
         std::int64_t distance_ns;
-        std::int64_t covered_until_ns;               ///< the edge, moved into the sampled time
-        std::int64_t resets_before, resets_through;  ///< as the start, and as the end of a window
+        std::int64_t covered_until_ns;  ///< the edge, moved into the sampled time
+        /// As the start, and as the end of a window.
+        std::int64_t resets_before, resets_through, reset_ns_before, reset_ns_through;
         std::int64_t samples_before, samples_through;
     };
     AtEdge edge(std::size_t number) const;
 
     const Edges& edges_;
     std::vector<AtEdge> passed_;  ///< edges no later than the last sample
-    std::int64_t samples_ = 0, resets_ = 0;
+    std::int64_t samples_ = 0, resets_ = 0, reset_ns_ = 0;
     std::int64_t last_time_ = 0;
     double last_raw_ = 0;
     double last_value_ = 0;  ///< with resets undone

@@ -50,7 +50,8 @@ double Counter::update(std::int64_t time_ns, std::optional<std::uint64_t> raw, d
     }
     if (static_cast<double>(rise) > (since_change_s + refresh_s) * units_per_s || (fell && outside)) {
         ++events_.resets;
-        return gap;
+        total_ = 0;
+        return joules();
     }
     events_.wraps += fell ? 1 : 0;
     total_ += rise;

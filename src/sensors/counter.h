@@ -17,20 +17,22 @@ struct CounterModel {
     double min_power_w = 0;      ///< less than it draws whenever it is on; 0: unknown
 };
 
-/// Turns raw readings of an energy counter into joules since the first good one: the one place that knows
-/// wraps, resets, frozen counters and failed reads.
+/// Turns raw readings of an energy counter into joules since the first good one, or since a reset: the one
+/// place that knows wraps, resets, frozen counters and failed reads.
 ///
 /// A rise is the modular difference to the last good reading, so one wrap is exact and a failed read costs
 /// nothing. When more than one wrap may have happened in between, the reading is a gap, counted as
 /// unknowable, and the least energy that explains it is added: the total is then a lower bound. A rise that
-/// no power could explain (a fall where no wrap is plausible, a jump) is a reset: a gap, and nothing is
-/// added. A counter that stands still while power is drawn is a gap until it moves.
+/// no power could explain (a fall where no wrap is plausible, a jump) is a reset: nobody knows what was
+/// drawn since the reading before, so the total starts again at 0, and every reader of it sees the fall. A
+/// counter that stands still while power is drawn is a gap until it moves.
 class Counter {
   public:
     explicit Counter(CounterModel model) : model_(model) {}
 
     /// Takes one reading at `time_ns`; nullopt is a failed read. `power_w`, where another sensor knows it,
-    /// tells whether the counter must have moved. Joules since the first good reading, NaN for a gap.
+    /// tells whether the counter must have moved. Joules since the first good reading or the last reset, NaN
+    /// for a gap.
     double update(std::int64_t time_ns, std::optional<std::uint64_t> raw,
                   double power_w = std::numeric_limits<double>::quiet_NaN()) noexcept;
 

@@ -20,8 +20,10 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double min_gap_s = 3;
 /// A counter's rate is taken over at least this long: most sensors refresh ten times a second.
 constexpr std::int64_t rate_span_ns = ns_per_s;
-/// A sensor that has given this many equal power samples is not following its device.
-constexpr std::int64_t stuck_samples = 100;
+/// A sensor that has given this many equal power samples is not following its device. Where it moved before
+/// or after, it must have done so often, and stood still for much longer than between any two moves.
+constexpr std::int64_t stuck_samples = 100, stuck_changes = 10;
+constexpr double stuck_s = 30, stuck_ratio = 30;
 /// No reading of a working sensor is so far above its device's limit, or above all devices there are.
 constexpr double most_over_limit = 4, most_device_w = 100e3, most_node_w = 10e6;
 /// Software power cap, hardware slow-down, thermal slow-down by software and hardware, power brake: the
@@ -61,7 +63,29 @@ DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, Dev
       facts_(std::move(facts)),
       limit_w_(facts_.power_limit_w.value_or(nan)),
       busy_pct_(nan),
-      power_rank_(power_metrics.size()) {}
+      power_rank_(power_metrics.size()),
+      written_ns_(facts_.sources.size(), 0) {}
+
+void DeviceWindows::Standstill::add(std::int64_t time_ns, double value) {
+    if (current.samples == 0 || value != current.value) {
+        sum_s += current.duration_s();
+        count += current.samples > 0 ? 1 : 0;
+        current = {.start_ns = time_ns, .end_ns = time_ns, .samples = 0, .value = value};
+    }
+    current.end_ns = time_ns;
+    ++current.samples;
+    if (current.samples > longest.samples) {
+        longest = current;
+    }
+}
+
+bool DeviceWindows::Standstill::stuck() const {
+    // The current stretch is not in the sum yet; without others there is no movement to compare with.
+    const bool ended = longest.start_ns != current.start_ns;
+    const double others_s = sum_s + (ended ? current.duration_s() - longest.duration_s() : 0);
+    return count >= stuck_changes && longest.samples >= stuck_samples && longest.duration_s() >= stuck_s &&
+           longest.duration_s() >= stuck_ratio * others_s / static_cast<double>(count);
+}
 
 /// Feeds the profile from the best power there is; a failed read is a gap in it too.
 void DeviceWindows::profile(Metric metric, std::int64_t time_ns, double value) {
@@ -95,6 +119,26 @@ const SourceFacts* DeviceWindows::source_of(Metric metric) const {
         return std::ranges::count(source.metrics, metric) > 0;
     });
     return found == facts_.sources.end() ? nullptr : &*found;
+}
+
+/// Of the sources due nearest to this time the one that waits longest, first the one that is read first. Rows
+/// of one source are in order of time; those of sources with threads of their own come in blocks.
+const SourceFacts* DeviceWindows::due_at(std::int64_t time_ns) const {
+    const auto& sources = facts_.sources;
+    std::size_t due = sources.size();
+    std::int64_t least_ns = 0;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        if (sources[i].metrics.empty() || written_ns_[i] > time_ns) {
+            continue;
+        }
+        const std::int64_t off_ns = std::abs(time_ns - written_ns_[i] - nanoseconds(sources[i].period_s));
+        const bool same = due < sources.size() && sources[i].period_s == sources[due].period_s;
+        if (due == sources.size() || (same ? written_ns_[i] < written_ns_[due] : off_ns < least_ns)) {
+            due = i;
+            least_ns = off_ns;
+        }
+    }
+    return due < sources.size() ? &sources[due] : nullptr;
 }
 
 const DeviceWindows::Channel* DeviceWindows::channel(Metric metric) const {
@@ -143,7 +187,8 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
                     .minimum = value,
                     .maximum = value,
                     .anchor_ns = time_ns,
-                    .anchor = value});
+                    .anchor = value,
+                    .standstill = {}});
         if (behaviour == Behaviour::counter) {
             slot->counter.emplace(edges_);
         } else {
@@ -166,6 +211,7 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
     ++slot->samples;
     slot->minimum = std::min(slot->minimum, value);
     slot->maximum = std::max(slot->maximum, value);
+    slot->standstill.add(time_ns, value);
     if (!slot->counter) {
         slot->bins.add(time_ns, value);
     } else if (time_ns - slot->anchor_ns >= rate_span_ns || value < slot->anchor) {
@@ -189,10 +235,17 @@ void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, s
         }
     }
     const auto is_filled = [&](Metric metric) { return filled[static_cast<std::size_t>(metric)]; };
-    for (const SourceFacts& source : facts_.sources) {
-        if (facts_.sources.size() > 1 && std::ranges::none_of(source.metrics, is_filled)) {
+    const auto wrote = [&](const SourceFacts& source) {
+        return std::ranges::any_of(source.metrics, is_filled);
+    };
+    const bool empty = std::ranges::all_of(values, [](double value) { return std::isnan(value); });
+    const SourceFacts* failed = empty ? due_at(time_ns) : nullptr;
+    for (std::size_t i = 0; i < facts_.sources.size(); ++i) {
+        const SourceFacts& source = facts_.sources[i];
+        if (&source != failed && !wrote(source)) {
             continue;  // another source's row
         }
+        written_ns_[i] = time_ns;
         for (const Metric metric : source.metrics) {
             if (!is_filled(metric)) {
                 in_order &= put(metric, time_ns, nan, read_ns);
@@ -250,14 +303,14 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
     }
     if (counter_channel != nullptr) {
         counter = counter_channel->counter->over(window.start_edge, window.end_edge);
-        if (counter.covered_ns > 0 && !counter.reset) {
+        if (counter.covered_ns > 0 && counter.resets == 0) {
             metrics.energy_counter_j = counter.difference;
         }
         if (power_channel == nullptr) {
             metrics.samples = counter.samples;
             metrics.covered_s = seconds(counter.covered_ns);
-            if (metrics.energy_counter_j) {
-                metrics.mean_power_w = counter.difference / seconds(counter.covered_ns);
+            if (counter.covered_ns > counter.reset_ns) {
+                metrics.mean_power_w = counter.difference / seconds(counter.covered_ns - counter.reset_ns);
             }
         }
     }
@@ -287,6 +340,10 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
         metrics.energy_j = metrics.energy_integrated_j;
         metrics.energy_bound_j = bound(duration - seconds(power.covered_ns) + stale_s(power_metric));
         metrics.energy_method = method(power_metric, "integrated");
+    } else if (counter.resets > 0 && counter.difference > 0) {
+        metrics.energy_j = counter.difference;
+        metrics.energy_bound_j = std::min(counter_bound + bound(seconds(counter.reset_ns)), bound(duration));
+        metrics.energy_method = method(counter_metric, "counter");
     }
 }
 
@@ -375,21 +432,45 @@ std::vector<Warning> DeviceWindows::warnings() const {
                        fmt::format("{}: {} power reading{} (the first {} W) cannot be true: taken as a gap",
                                    facts_.id, implausible_, implausible_ == 1 ? "" : "s", implausible_w_)});
     }
-    Metric metric{};
-    const Channel* power = first_of(power_metrics, metric);
+    Metric metric{}, power_metric{};
+    const Channel* power = first_of(power_metrics, power_metric);
+    const SourceFacts* source = source_of(power_metric);
+    const bool estimated = source != nullptr && source->estimated;
     if (power != nullptr && power->maximum <= 0) {
         all.push_back(
             {"stuck_sensor", fmt::format("{}: {} was 0 W in all {} samples: the sensor measures nothing",
-                                         facts_.id, sensors::info(metric).name, power->samples)});
+                                         facts_.id, sensors::info(power_metric).name, power->samples)});
         power = nullptr;
     }
-    if (facts_.simulated) {
-        return all;  // a simulated device may well stand still
+    if (const Channel* counter = first_of(energy_metrics, metric);
+        counter != nullptr && counter->counter->resets() > 0) {
+        const std::int64_t resets = counter->counter->resets();
+        all.push_back(
+            {"counter_reset",
+             fmt::format("{}: the energy counter started again {} time{}: energies across that {}", facts_.id,
+                         resets, resets == 1 ? "" : "s",
+                         power != nullptr ? "are integrals of power"
+                                          : "lack what was drawn meanwhile, which their bounds tell")});
     }
-    if (power != nullptr && power->samples >= stuck_samples && power->minimum == power->maximum) {
-        all.push_back({"stuck_sensor",
-                       fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow",
-                                   facts_.id, sensors::info(metric).name, power->maximum, power->samples)});
+    if (power != nullptr && !estimated) {
+        if (const auto& stretch = power->standstill.longest; power->standstill.stuck()) {
+            all.push_back(
+                {"stuck_sensor",
+                 fmt::format("{}: {} stood at {} W for {:.0f} s, in {} samples: the sensor does not "
+                             "follow its device, and energies of that time are its guess",
+                             facts_.id, sensors::info(power_metric).name, stretch.value, stretch.duration_s(),
+                             stretch.samples)});
+        }
+    }
+    if (facts_.simulated) {
+        return all;  // a simulated device may well stand still all the time
+    }
+    if (power != nullptr && !estimated && power->samples >= stuck_samples &&
+        power->minimum == power->maximum) {
+        all.push_back(
+            {"stuck_sensor",
+             fmt::format("{}: {} stood at {} W in all {} samples: the sensor does not follow", facts_.id,
+                         sensors::info(power_metric).name, power->maximum, power->samples)});
     }
     if (const Channel* counter = first_of(energy_metrics, metric);
         counter != nullptr && counter->samples >= stuck_samples && counter->minimum == counter->maximum) {

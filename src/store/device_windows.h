@@ -32,7 +32,7 @@ struct DeviceFacts {
     std::string id, component;
     std::optional<double> memory_bytes, power_limit_w;
     bool simulated = false;
-    std::vector<SourceFacts> sources;
+    std::vector<SourceFacts> sources;  ///< in the order in which they are read
     double period_s = 0;  ///< of metrics that no source claims
 };
 
@@ -60,7 +60,8 @@ class DeviceWindows {
     DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts);
 
     /// One row of a sample file: values[i] belongs to metrics[i], NaN is an empty field. An empty field is a
-    /// gap only if its source wrote this row; the sources of a device take turns. The read took `read_ns`.
+    /// gap only if its source wrote this row; the sources of a device take turns. A row without any value is
+    /// a failed read of the source whose turn it was. The read took `read_ns`.
     void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values,
              std::int64_t read_ns = 0);
 
@@ -77,6 +78,20 @@ class DeviceWindows {
     std::vector<Warning> warnings() const;
 
   private:
+    /// Stretches of equal samples.
+    struct Standstill {
+        struct Stretch {
+            std::int64_t start_ns = 0, end_ns = 0, samples = 0;
+            double value = 0;
+            double duration_s() const { return static_cast<double>(end_ns - start_ns) * 1e-9; }
+        };
+        Stretch current, longest;
+        double sum_s = 0;  ///< of all
+        std::int64_t count = 0;
+        void add(std::int64_t time_ns, double value);
+        /// The longest, where it is no part of how this metric moves otherwise.
+        bool stuck() const;
+    };
     struct Channel {
         std::optional<GaugeSeries> gauge;
         std::optional<CounterSeries> counter;
@@ -85,6 +100,7 @@ class DeviceWindows {
         double minimum = 0, maximum = 0;
         std::int64_t anchor_ns = 0;  ///< where the counter's current rate starts
         double anchor = 0;
+        Standstill standstill;
     };
 
     /// False for a value that is not later than the one before: it is left out.
@@ -93,6 +109,7 @@ class DeviceWindows {
     void profile(sensors::Metric metric, std::int64_t time_ns, double value);
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
+    const SourceFacts* due_at(std::int64_t time_ns) const;
     const Channel* channel(sensors::Metric metric) const;
     const Channel* first_of(std::span<const sensors::Metric> metrics, sensors::Metric& which) const;
     GaugeTotals gauge(sensors::Metric metric, const Window& window) const;
@@ -106,6 +123,7 @@ class DeviceWindows {
     double limit_w_, busy_pct_;  ///< last seen; NaN before
     std::size_t power_rank_;     ///< of the power in the profile, among the metrics of power
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
+    std::vector<std::int64_t> written_ns_;  ///< the last row of each source; 0 before
     std::optional<meter::RefreshLog> refreshes_;
     std::int64_t out_of_order_ = 0, implausible_ = 0;
     double implausible_w_ = 0;  ///< the first of them

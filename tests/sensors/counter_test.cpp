@@ -72,16 +72,16 @@ TEST(Counter, a_fall_where_no_wrap_is_plausible_is_a_reset) {
     Counter counter(rapl());
     counter.update(at(0), 100'000'000);
     EXPECT_EQ(counter.update(at(1), 150'000'000), 50);
-    EXPECT_TRUE(std::isnan(counter.update(at(2), 10)));  // as a wrap: 262 kJ in 1 s
+    EXPECT_EQ(counter.update(at(2), 10), 0);  // as a wrap: 262 kJ in 1 s
     EXPECT_EQ(counter.events().resets, 1U);
     EXPECT_EQ(counter.events().wraps, 0U);
-    EXPECT_EQ(counter.update(at(3), 20'000'010), 70);
+    EXPECT_EQ(counter.update(at(3), 20'000'010), 20) << "the total starts again, for all to see";
 }
 
 TEST(Counter, a_64_bit_counter_that_falls_was_reset) {
     Counter counter(nvml());
     counter.update(at(0), 5'000'000);
-    EXPECT_TRUE(std::isnan(counter.update(at(1), 0)));
+    EXPECT_EQ(counter.update(at(1), 0), 0);
     EXPECT_EQ(counter.events().resets, 1U);
     EXPECT_EQ(counter.update(at(2), 400'000), 400);
 }
@@ -89,7 +89,7 @@ TEST(Counter, a_64_bit_counter_that_falls_was_reset) {
 TEST(Counter, a_jump_that_no_power_explains_is_not_energy) {
     Counter counter(nvml());
     counter.update(at(0), 0);
-    EXPECT_TRUE(std::isnan(counter.update(at(1), 1'000'000'000)));  // 1 MJ in a second
+    EXPECT_EQ(counter.update(at(1), 1'000'000'000), 0);  // 1 MJ in a second
     EXPECT_EQ(counter.events().resets, 1U);
     EXPECT_EQ(counter.update(at(2), 1'000'300'000), 300);
 }
@@ -97,7 +97,7 @@ TEST(Counter, a_jump_that_no_power_explains_is_not_energy) {
 TEST(Counter, a_reading_beyond_the_range_does_not_wrap) {
     Counter counter(rapl());
     counter.update(at(0), rapl_modulus + 10);
-    EXPECT_TRUE(std::isnan(counter.update(at(1), 5)));
+    EXPECT_EQ(counter.update(at(1), 5), 0);
     EXPECT_EQ(counter.events().resets, 1U);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/device_windows.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -146,6 +148,23 @@ TEST(DeviceWindows, AFailedReadIsAGapButAnotherSourcesRowIsNone) {
     EXPECT_DOUBLE_EQ(*gpu.over(0, 4 * s).gpu_busy_pct, 50);
 }
 
+TEST(DeviceWindows, ARowWithoutValuesIsAFailedReadOfTheSourceWhoseTurnItWas) {
+    DeviceFacts facts = v100();
+    facts.sources.push_back({.metrics = {gpu_sm_util_pct}, .period_s = 1});
+    Fixture gpu({0, 8 * s}, facts);
+    const std::vector<Metric> all{gpu_power_w, gpu_busy_pct, gpu_energy_j, gpu_sm_util_pct};
+    for (int t = 0; t <= 8; ++t) {  // on a simulated clock a tick's rows have one time
+        const bool power_fails = t == 3, counter_fails = t == 5, sm_fails = t == 7 || power_fails;
+        gpu.put(t * s, all, {power_fails ? nan : 100.0, power_fails ? nan : 50, nan, nan});
+        gpu.put(t * s, all, {nan, nan, counter_fails ? nan : 100.0 * t, nan});
+        gpu.put(t * s, all, {nan, nan, nan, sm_fails ? nan : 80.0});
+    }
+    const DeviceMetrics m = gpu.over(0, 8 * s);
+    EXPECT_DOUBLE_EQ(m.covered_s, 6) << "the failed read of power and no other";
+    EXPECT_EQ(m.energy_counter_j, 800);
+    EXPECT_DOUBLE_EQ(*m.energy_integrated_j, 600);
+}
+
 TEST(DeviceWindows, ACounterThatDoesNotMoveIsNoZeroEnergy) {
     Fixture gpu({0, 4 * s});
     for (int t = 0; t <= 4; ++t) {
@@ -173,7 +192,23 @@ TEST(DeviceWindows, ACounterThatWentBackGivesNoDifferenceAcrossIt) {
         gpu.put(t * s, gpu_energy_j, t < 3 ? 5000.0 + 100 * t : 100.0 * t);
     }
     EXPECT_EQ(gpu.over(0, 2 * s).energy_j, 200);
-    EXPECT_EQ(gpu.over(2 * s, 4 * s).energy_j, std::nullopt);
+    const DeviceMetrics across = gpu.over(2 * s, 4 * s);
+    EXPECT_EQ(across.energy_counter_j, std::nullopt);
+    EXPECT_EQ(across.energy_j, 100) << "what is known without a power";
+    EXPECT_DOUBLE_EQ(*across.energy_bound_j, 250 * (1 + 2 * 0.1)) << "the lost second at full power";
+    ASSERT_EQ(gpu.windows.warnings().size(), 1u);
+    EXPECT_EQ(gpu.windows.warnings()[0].code, "counter_reset");
+}
+
+TEST(DeviceWindows, AcrossACountersResetTheIntegralCounts) {
+    Fixture gpu({0, 10 * s});
+    for (int t = 0; t <= 10; ++t) {
+        gpu.put(t * s, gpu_power_w, 200);
+        gpu.put(t * s + 1, gpu_energy_j, t < 5 ? 200.0 * t : 200.0 * (t - 5));
+    }
+    const DeviceMetrics m = gpu.over(0, 10 * s);
+    EXPECT_DOUBLE_EQ(*m.energy_j, 2000);
+    EXPECT_EQ(m.energy_method, "integrated");
 }
 
 TEST(DeviceWindows, AWindowWithoutSamplesTakesThePowerAroundIt) {
@@ -268,6 +303,31 @@ TEST(DeviceWindows, AStuckSensorIsLoud) {
     }
     ASSERT_EQ(gpu.windows.warnings().size(), 1u);
     EXPECT_EQ(gpu.windows.warnings()[0].code, "stuck_sensor");
+}
+
+TEST(DeviceWindows, ASensorThatStopsToFollowIsLoudToo) {
+    DeviceFacts simulated = v100();
+    simulated.simulated = true;
+    DeviceFacts estimate = cpu("cpu0", {.metrics = {cpu_power_w}, .period_s = 1, .estimated = true});
+    for (const auto& [facts, metric, warned] : {std::tuple(v100(), gpu_power_w, true),
+                                                {simulated, gpu_power_w, true},
+                                                {estimate, cpu_power_w, false}}) {
+        Fixture device({0, s}, facts);
+        for (int t = 0; t < 300; ++t) {
+            device.put(t * s, metric, t < 50 ? 70.0 + t % 7 : 73);
+        }
+        EXPECT_EQ(std::ranges::count(device.windows.warnings(), "stuck_sensor", &Warning::code),
+                  warned ? 1 : 0)
+            << facts.id;
+    }
+}
+
+TEST(DeviceWindows, LongPhasesOfEqualPowerAreNoStuckSensor) {
+    Fixture gpu({0, s});
+    for (int t = 0; t < 3000; ++t) {
+        gpu.put(t * s, gpu_power_w, t / 150 % 2 == 0 ? 250 : 60);
+    }
+    EXPECT_TRUE(gpu.windows.warnings().empty());
 }
 
 }  // namespace
