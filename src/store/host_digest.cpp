@@ -316,6 +316,15 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
     if (auto run_json = read_json(folder / run_format::run_file, record.warnings)) {
         record.run_json = std::move(*run_json);
         add_told(record.warnings, record.run_json);
+        if (const auto schema = json_number(record.run_json, "schema");
+            schema && *schema != run_format::schema) {
+            record.warnings.push_back(
+                {"unknown_schema",
+                 fmt::format(
+                     "run.json is of schema {}, this program knows {}: what is read may be wrong, use the "
+                     "joulemark that wrote it",
+                     *schema, run_format::schema)});
+        }
     } else {
         record.run_json = json::object();
         record.warnings.push_back({"no_run_json",

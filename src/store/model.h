@@ -37,7 +37,7 @@ struct DeviceMetrics {
     std::optional<double> energy_bound_j;  ///< largest plausible error of energy_j from resolution and gaps
                                            ///< (a gap's energy is not in energy_j: it is bounded here)
 
-    std::optional<double> mean_power_w;  ///< time-weighted
+    std::optional<double> mean_power_w;  ///< time-weighted; of attributed energy over the duration
     std::optional<double> max_power_w;
     std::optional<double> gpu_memory_util_pct;  ///< memory used / capacity, time-weighted
     std::optional<double> gpu_memory_max_pct;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -78,7 +77,7 @@ struct Mean {
 struct Gathering {
     std::optional<std::int64_t> start_ns, end_ns;
     std::int64_t begins = 0, ends = 0;
-    std::set<std::int64_t> ranks;
+    std::map<std::int64_t, std::int64_t> open;  ///< begins without an end, by rank
     Sum samples, updates, tokens;
     Mean loss, quality;
     std::string quality_name, quality_direction, source;
@@ -125,20 +124,23 @@ class MarkReader {
         if ((event != "begin" && event != "end") || field("name").empty() || !index) {
             return false;
         }
-        Gathering& region = regions_[{std::string(field("name")), *index}];
-        region.ranks.insert(csv::integer(field("rank")).value_or(0));
+        const std::int64_t rank = csv::integer(field("rank")).value_or(0);
+        Gathering& region = turn_of(rank, event == "begin", regions_[{std::string(field("name")), *index}]);
+        std::int64_t& open = region.open[rank];
         region.source = field("source");
         if (event == "begin") {
             ++region.begins;
+            ++open;
             region.start_ns = std::min(region.start_ns.value_or(*time), *time);
             return true;
         }
         ++region.ends;
+        open -= open > 0 ? 1 : 0;
         region.end_ns = std::max(region.end_ns.value_or(*time), *time);
-        const auto samples = csv::number(field("samples"));
+        const auto samples = count(field("samples"));
         region.samples.add(samples);
-        region.updates.add(csv::number(field("updates")));
-        region.tokens.add(csv::number(field("tokens")));
+        region.updates.add(count(field("updates")));
+        region.tokens.add(count(field("tokens")));
         region.loss.add(csv::number(field("loss")), samples);
         if (const auto quality = csv::number(field("quality"))) {
             region.quality.add(quality, samples);
@@ -149,44 +151,92 @@ class MarkReader {
     }
 
     Marks finish(std::vector<Warning>& warnings) {
-        for (const auto& [key, from] : regions_) {
-            if (!from.start_ns) {
-                warnings.push_back(
-                    {"end_without_begin",
-                     fmt::format("region {} {} has an end and no begin: left out", key.first, key.second)});
-                continue;
+        std::map<std::string, std::int64_t> last;  // index of each name
+        for (const auto& [key, turns] : regions_) {
+            last[key.first] = key.second;
+        }
+        for (const auto& [key, turns] : regions_) {
+            const auto& [name, index] = key;
+            keep(name, index, turns.front(), warnings);
+            const std::int64_t renumbered = last[name] + 1;
+            for (std::size_t turn = 1; turn < turns.size(); ++turn) {
+                keep(name, ++last[name], turns[turn], warnings);
             }
-            if (from.ends > 0 && *from.end_ns < *from.start_ns) {
+            if (turns.size() > 1) {
                 warnings.push_back(
-                    {"end_before_begin",
-                     fmt::format("region {} {} ends before it begins: left out", key.first, key.second)});
-                continue;
+                    {"repeated_index",
+                     fmt::format("region {} {} was marked {} times by one rank: the repeats are regions of "
+                                 "their own, numbered from {}",
+                                 name, index, turns.size(), renumbered)});
             }
-            RegionRecord region;
-            region.name = key.first;
-            region.index = key.second;
-            region.start_ns = *from.start_ns;
-            region.open = from.ends < from.begins;
-            region.end_ns = region.open ? 0 : *from.end_ns;
-            region.ranks = static_cast<std::int64_t>(from.ranks.size());
-            region.samples = from.samples.total;
-            region.updates = from.updates.total;
-            region.tokens = from.tokens.total;
-            region.loss = from.loss.value();
-            region.quality = from.quality.value();
-            region.quality_name = from.quality_name;
-            region.quality_direction = from.quality_direction;
-            region.source = from.source;
-            marks_.regions.push_back(std::move(region));
+        }
+        if (negative_ > 0) {
+            warnings.push_back({"negative_counts",
+                                fmt::format("{} count{} of samples, updates or tokens below zero: left out",
+                                            negative_, negative_ == 1 ? "" : "s")});
         }
         std::ranges::stable_sort(marks_.regions, {}, &RegionRecord::start_ns);
         return std::move(marks_);
     }
 
   private:
+    /// Ranks share a region; a rank that begins again what it has ended begins another one.
+    static Gathering& turn_of(std::int64_t rank, bool begins, std::vector<Gathering>& turns) {
+        std::size_t turn = turns.size();
+        while (turn > 0 && !turns[turn - 1].open.contains(rank)) {
+            --turn;
+        }
+        // One beyond the latest of this rank, which goes on unless it has ended.
+        if (turn > 0 && !(begins && turns[turn - 1].open.at(rank) == 0)) {
+            --turn;
+        }
+        return turn < turns.size() ? turns[turn] : turns.emplace_back();
+    }
+
+    std::optional<double> count(std::string_view field) {
+        const auto value = csv::number(field);
+        if (value && *value < 0) {
+            ++negative_;
+            return std::nullopt;
+        }
+        return value;
+    }
+
+    void keep(const std::string& name, std::int64_t index, const Gathering& from,
+              std::vector<Warning>& warnings) {
+        if (!from.start_ns) {
+            warnings.push_back({"end_without_begin",
+                                fmt::format("region {} {} has an end and no begin: left out", name, index)});
+            return;
+        }
+        if (from.ends > 0 && *from.end_ns < *from.start_ns) {
+            warnings.push_back({"end_before_begin",
+                                fmt::format("region {} {} ends before it begins: left out", name, index)});
+            return;
+        }
+        RegionRecord region;
+        region.name = name;
+        region.index = index;
+        region.start_ns = *from.start_ns;
+        region.open = from.ends < from.begins;
+        region.end_ns = region.open ? 0 : *from.end_ns;
+        region.ranks = static_cast<std::int64_t>(from.open.size());
+        region.samples = from.samples.total;
+        region.updates = from.updates.total;
+        region.tokens = from.tokens.total;
+        region.loss = from.loss.value();
+        region.quality = from.quality.value();
+        region.quality_name = from.quality_name;
+        region.quality_direction = from.quality_direction;
+        region.source = from.source;
+        marks_.regions.push_back(std::move(region));
+    }
+
     std::int64_t latest_ns_;
     std::map<std::string, std::size_t, std::less<>> columns_;
-    std::map<std::pair<std::string, std::int64_t>, Gathering> regions_;
+    /// By name and index; more than one where a rank used an index again.
+    std::map<std::pair<std::string, std::int64_t>, std::vector<Gathering>> regions_;
+    std::size_t negative_ = 0;
     Marks marks_;
 };
 

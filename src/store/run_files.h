@@ -67,7 +67,8 @@ struct Marks {
 };
 
 /// The ranks of a host add up: a region starts with its first rank and ends with its last; samples, updates
-/// and tokens are summed; loss and quality are averaged by samples. Edges after `latest_ns` are damage.
+/// and tokens are summed; loss and quality are averaged by samples. A rank that begins again what it has
+/// ended begins another region, with the next free index. Edges after `latest_ns` are damage.
 Marks read_marks(const std::filesystem::path& file, std::int64_t latest_ns, std::vector<Warning>& warnings);
 
 }  // namespace joulemark::store

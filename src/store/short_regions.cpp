@@ -36,6 +36,25 @@ bool agrees(const DeviceMetrics& metrics, const meter::AttributedEnergy& attribu
            std::abs(attributed.energy_j - *metrics.energy_j) <= peak_w * late_s + attributed.bound_j;
 }
 
+/// Attribution may leave much open too, or not fit some regions, so that their differences stay.
+void warn_of_wide_bounds(HostRecord& host, const std::string& device, std::size_t number) {
+    std::size_t known = 0, wide = 0;
+    for (const RegionRecord& region : host.regions) {
+        const DeviceMetrics& metrics = region.devices[number];
+        if (is_short(region) && metrics.energy_j) {
+            ++known;
+            wide += metrics.energy_bound_j.value_or(0) > wide_bound * *metrics.energy_j ? 1 : 0;
+        }
+    }
+    if (wide > 0) {
+        host.warnings.push_back(
+            {"short_regions",
+             fmt::format("{}: the energies of {} of {} short regions are uncertain by more than {:.0f} %; "
+                         "the mean over their repeats is known better, or mark longer regions",
+                         device, wide, known, 100 * wide_bound)});
+    }
+}
+
 }  // namespace
 
 std::vector<meter::RefreshLog::Span> short_spans(const std::vector<RegionRecord>& regions) {
@@ -104,8 +123,10 @@ void attribute_short_regions(HostRecord& host, const DeviceWindows& device, std:
             metrics.energy_j = attributed->energy_j;
             metrics.energy_bound_j = attributed->bound_j;
             metrics.energy_method = "attributed";
+            metrics.mean_power_w = attributed->energy_j / records[i]->duration_s();
         }
     }
+    warn_of_wide_bounds(host, device.id(), number);
     for (const meter::RegionKind& kind : found->kinds) {
         if (kind.mean_duration_s <= longest_s) {
             host.attributions.push_back({.device = device.id(),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "store/host_digest.h"
 #include "store/load.h"
 #include "store/schema.h"
 #include "temporary_folder.h"
@@ -291,6 +292,13 @@ TEST(Merge, AnUnreadableFileCostsOnlyItself) {
     ASSERT_EQ(run.hosts[0].warnings.size(), 1u);
     EXPECT_EQ(run.hosts[0].warnings[0].code, "unreadable_file");
     EXPECT_NEAR(*region_named(run.hosts[0], "joulemark.command").devices[0].energy_j, 599.25, 0.01);
+}
+
+TEST(Merge, AnUnknownSchemaIsTold) {
+    const TemporaryFolder folder;
+    folder.write("run.json", R"({"schema": 7, "run": "r", "host": "h"})");
+    const auto& warnings = digest_host(folder.path(), "r", "h").record.warnings;
+    EXPECT_EQ(std::ranges::count(warnings, "unknown_schema", &Warning::code), 1);
 }
 
 TEST(Merge, SaysWhatIsNoResultsDirectory) {

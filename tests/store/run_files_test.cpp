@@ -126,6 +126,50 @@ TEST(ReadMarks, ARegionIsOpenUntilEveryRankEndsIt) {
     EXPECT_THAT(warnings[0].text, HasSubstr("region eval 3 has an end and no begin"));
 }
 
+TEST(ReadMarks, AnIndexThatARankUsesAgainIsAnotherRegion) {
+    const TemporaryFolder folder;
+    std::vector<Warning> warnings;
+    const Marks marks =
+        read_marks(folder.write("regions.csv", std::string(header) + "0,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                                     "1,begin,epoch,0,1,,,,,,,,socket,\n"
+                                                                     "8,end,epoch,0,0,100,,,,,,,socket,\n"
+                                                                     "9,end,epoch,0,1,100,,,,,,,socket,\n"
+                                                                     "10,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                                     "18,end,epoch,0,0,10,,,,,,,socket,\n"
+                                                                     "19,begin,epoch,0,1,,,,,,,,socket,\n"
+                                                                     "20,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                                     "28,end,epoch,0,0,1,,,,,,,socket,\n"
+                                                                     "29,end,epoch,0,1,10,,,,,,,socket,\n"),
+                   no_limit, warnings);
+    ASSERT_THAT(marks.regions, SizeIs(3));
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(marks.regions[i].index, static_cast<std::int64_t>(i));
+        EXPECT_EQ(marks.regions[i].start_ns, static_cast<std::int64_t>(10 * i));
+        EXPECT_FALSE(marks.regions[i].open);
+    }
+    EXPECT_EQ(marks.regions[0].samples, 200);
+    EXPECT_EQ(marks.regions[1].samples, 20) << "the second time of both ranks";
+    EXPECT_EQ(marks.regions[1].end_ns, 29);
+    EXPECT_EQ(marks.regions[2].samples, 1);
+    ASSERT_THAT(warnings, SizeIs(1));
+    EXPECT_EQ(warnings[0].code, "repeated_index");
+}
+
+TEST(ReadMarks, CountsBelowZeroAreLeftOutAndTold) {
+    const TemporaryFolder folder;
+    std::vector<Warning> warnings;
+    const Marks marks = read_marks(
+        folder.write("regions.csv", std::string(header) + "0,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                          "9,end,epoch,0,0,-100,-1,7,,,,,socket,\n"),
+        no_limit, warnings);
+    ASSERT_THAT(marks.regions, SizeIs(1));
+    EXPECT_EQ(marks.regions[0].samples, std::nullopt);
+    EXPECT_EQ(marks.regions[0].updates, std::nullopt);
+    EXPECT_EQ(marks.regions[0].tokens, 7);
+    ASSERT_THAT(warnings, SizeIs(1));
+    EXPECT_EQ(warnings[0].text, "2 counts of samples, updates or tokens below zero: left out");
+}
+
 TEST(ReadMarks, LaterConfigurationWinsAndNotesAreKept) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;

@@ -19,20 +19,21 @@ using nlohmann::json;
 constexpr double idle_w = 100, busy_w = 600, burst_s = 0.3, gap_s = 0.71, lag_s = 0.05;
 constexpr int bursts = 30;
 
-/// Energy of bursts that begin at 0 and every burst_s + gap_s.
-double energy_j(double until_s) {
-    const double period = burst_s + gap_s;
-    const double whole = std::floor(std::max(until_s, 0.0) / period);
-    const double into = std::max(until_s, 0.0) - whole * period;
-    const double busy_s = std::min(whole, static_cast<double>(bursts)) * burst_s +
-                          (whole < bursts ? std::min(into, burst_s) : 0);
+/// Energy of bursts that begin at 0 and every burst_s + gap_s; every other one draws `scatter` more, and the
+/// rest that much less.
+double energy_j(double until_s, double scatter = 0) {
+    double busy_s = 0;
+    for (int i = 0; i < bursts; ++i) {
+        const double into_s = std::clamp(until_s - i * (burst_s + gap_s), 0.0, burst_s);
+        busy_s += into_s * (1 + (i % 2 == 0 ? scatter : -scatter));
+    }
     return idle_w * until_s + (busy_w - idle_w) * busy_s;
 }
 
 /// The folder of a host whose counter refreshes every 100 ms and is read every `period_s`. The command and
 /// the first burst begin at time 0.
 std::filesystem::path host_folder(const std::filesystem::path& folder, double period_s,
-                                  const json& calibration = nullptr) {
+                                  const json& calibration = nullptr, double scatter = 0) {
     json source{{"source", "nvml.energy"}, {"device", "gpu0"},     {"metrics", {"energy_j"}},
                 {"method", "counter"},     {"scope", "gpu board"}, {"period_s", period_s},
                 {"native_period_s", 0.1}};
@@ -53,7 +54,8 @@ std::filesystem::path host_folder(const std::filesystem::path& folder, double pe
     gpu << "time_ns,read_ns,device,energy_j\n";
     for (double t = 0; t < end_s + period_s; t += period_s) {
         const double refreshed = std::floor((t + 0.037) / 0.1) * 0.1 - 0.037;
-        gpu << nanoseconds(t) << ",0,gpu0," << std::to_string(1000 + energy_j(refreshed - lag_s)) << '\n';
+        gpu << nanoseconds(t) << ",0,gpu0," << std::to_string(1000 + energy_j(refreshed - lag_s, scatter))
+            << '\n';
     }
     std::ofstream regions(folder / "regions.csv");
     regions << "time_ns,event,name,index,rank,samples,updates,tokens,loss,quality_name,quality,quality_"
@@ -82,6 +84,7 @@ TEST(ShortRegions, AreAttributedWhereTheCounterWasSeenToRefresh) {
             ++attributed;
             EXPECT_NEAR(*region.devices[0].energy_j / (busy_w * burst_s), 1, 0.03);
             EXPECT_LT(*region.devices[0].energy_bound_j, 0.1 * busy_w * burst_s);
+            EXPECT_DOUBLE_EQ(*region.devices[0].mean_power_w, *region.devices[0].energy_j / burst_s);
         }
     }
     EXPECT_GE(attributed, bursts - 1);  // the first one begins before any refresh was seen
@@ -110,6 +113,18 @@ TEST(ShortRegions, AnEpochShorterThanThePeriodHasABoundAndNoZero) {
             EXPECT_GE(*region.devices[0].energy_bound_j, 0.2 * *region.devices[0].energy_j);
         }
     }
+}
+
+TEST(ShortRegions, WideBoundsAreToldWhereAttributionFoundItsModelToo) {
+    const TemporaryFolder folder;
+    const HostRecord host = digest_host(host_folder(folder.path(), 0.01, nullptr, 0.9), "r", "h").record;
+    const bool wide = std::ranges::any_of(host.regions, [](const RegionRecord& region) {
+        const DeviceMetrics& metrics = region.devices[0];
+        return region.name == "epoch" && *metrics.energy_bound_j > 0.1 * *metrics.energy_j;
+    });
+    EXPECT_FALSE(host.attributions.empty());
+    EXPECT_TRUE(wide);
+    EXPECT_EQ(std::ranges::count(host.warnings, "short_regions", &Warning::code), 1);
 }
 
 TEST(ShortRegions, ARegionThatStartsAtZeroHasAStart) {
