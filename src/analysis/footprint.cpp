@@ -2,6 +2,7 @@
 #include "analysis/footprint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -30,13 +31,17 @@ std::optional<std::int64_t> time_of(const std::string& text) {
     return std::int64_t{timegm(&time)} * ns_per_s;
 }
 
+bool is_amount(double value) {
+    return std::isfinite(value) && value >= 0;
+}
+
 }  // namespace
 
 CarbonIntensity CarbonIntensity::parse(const std::string& text) {
     CarbonIntensity intensity;
     if (const auto value = csv::number(text)) {
-        if (*value < 0) {
-            throw bad_input("--carbon {}: an intensity is not negative", text);
+        if (!is_amount(*value)) {
+            throw bad_input("--carbon {}: an intensity is a number from 0 up", text);
         }
         intensity.series_ = {{0, *value}};
         return intensity;
@@ -49,7 +54,7 @@ CarbonIntensity CarbonIntensity::parse(const std::string& text) {
         csv::split(line, cells);
         const auto time = cells.size() == 2 ? time_of(cells[0]) : std::nullopt;
         const auto value = cells.size() == 2 ? csv::number(cells[1]) : std::nullopt;
-        if (!time || !value || *value < 0) {
+        if (!time || !value || !is_amount(*value)) {
             throw bad_input(
                 "{} line {} is not time,g_per_kwh with a time as 2024-05-01T13:00Z or seconds since 1970",
                 text, lines.line_number());
@@ -84,8 +89,11 @@ std::optional<double> CarbonIntensity::mean(std::int64_t start_ns, std::int64_t 
 
 void add_footprint(std::vector<RunMetrics>& runs, const std::optional<CarbonIntensity>& intensity,
                    std::optional<double> price_per_kwh) {
+    if (price_per_kwh && !is_amount(*price_per_kwh)) {
+        throw bad_input("--price {}: a price is a number from 0 up", *price_per_kwh);
+    }
     for (RunMetrics& run : runs) {
-        if (!run.energy_j) {
+        if (!run.energy_j || run.energy_uncertain) {
             continue;
         }
         if (price_per_kwh) {

@@ -73,6 +73,18 @@ Value ratio(const Value& numerator, const Value& denominator) {
     return numerator && denominator && *denominator > 0 ? Value(*numerator / *denominator) : std::nullopt;
 }
 
+/// The samples of energy leave out part of the window.
+bool has_gaps(const RegionRecord& region) {
+    return std::ranges::any_of(region.devices, [&](const DeviceMetrics& device) {
+        return device.energy_j && 100 * device.covered_s < wanted_coverage_pct * region.duration_s();
+    });
+}
+
+bool is_uncertain(const WindowSum& sum) {
+    const Value energy = sum.energy_j(), bound = sum.energy_bound_j();
+    return energy && bound && *bound > tolerated_bound * *energy;
+}
+
 RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
     return RegionMetrics{.host = region.host,
                          .name = region.name,
@@ -89,7 +101,9 @@ RegionMetrics region_metrics(const RegionRecord& region, const WindowSum& sum) {
                          .energy_integrated_j = sum.energy_integrated_j(),
                          .energy_j = sum.energy_j(),
                          .energy_bound_j = sum.energy_bound_j(),
-                         .mean_power_w = ratio(sum.energy_j(), region.duration_s()),
+                         .mean_power_w = has_gaps(region) && is_uncertain(sum)
+                                             ? std::nullopt
+                                             : ratio(sum.energy_j(), region.duration_s()),
                          .gpu_memory_util_pct = sum.gpu_memory_util_pct(),
                          .gpu_busy_pct = sum.gpu_busy_pct(),
                          .sm_util_pct = sum.sm_util_pct(),
@@ -160,6 +174,13 @@ class Builder {
         add_imported();
         metrics_.quality = last_quality(record_);
         metrics_.energy_uncertain = energy_uncertain();
+        if (metrics_.energy_uncertain) {  // a lower bound over the whole time is no rate
+            for (const auto rate : {&RunMetrics::mean_power_w, &RunMetrics::energy_per_gpu_hour_kwh,
+                                    &RunMetrics::epoch_energy_j, &RunMetrics::joule_per_sample,
+                                    &RunMetrics::joule_per_token, &RunMetrics::samples_per_j}) {
+                (metrics_.*rate).reset();
+            }
+        }
         metrics_.provenance = run_provenance(record_, metrics_, command_);
         metrics_.estimated = metrics_.provenance["estimated"];
         return std::move(metrics_);
@@ -284,12 +305,11 @@ class Builder {
     /// With samples missing and a bound that lets the truth be far off. A short run's bound may be wide too,
     /// but its error scatters as its repeats do; that of a gap has one sign.
     bool energy_uncertain() const {
-        const Value bound = command_.energy_bound_j();
         const bool gaps = std::ranges::any_of(metrics_.coverage, [&](const Coverage& coverage) {
             return coverage.covered_pct < wanted_coverage_pct &&
                    std::ranges::count(metrics_.components, coverage.component) > 0;
         });
-        return gaps && metrics_.energy_j && bound && *bound > tolerated_bound * *metrics_.energy_j;
+        return gaps && metrics_.energy_j && is_uncertain(command_);
     }
 
     void add_epoch(const RegionRecord& region, const WindowSum& sum) {
@@ -303,6 +323,12 @@ class Builder {
     }
 
     void add_coverage(const RegionRecord& window) {
+        if (window.duration_s() <= 0) {
+            return;
+        }
+        const auto covered_pct = [&](const DeviceMetrics& device) {
+            return 100 * device.covered_s / window.duration_s();
+        };
         std::map<std::string, const DeviceMetrics*> least;
         for (const DeviceMetrics& device : window.devices) {
             const DeviceMetrics*& known = least[device.component];
@@ -310,10 +336,10 @@ class Builder {
                 known = &device;
             }
         }
-        for (const auto& [component, device] : least) {
-            if (window.duration_s() > 0) {
-                metrics_.coverage.push_back({record_.run, window.host, component, device->device,
-                                             100 * device->covered_s / window.duration_s()});
+        for (const DeviceMetrics& device : window.devices) {
+            if (&device == least[device.component] || covered_pct(device) < wanted_coverage_pct) {
+                metrics_.coverage.push_back(
+                    {record_.run, window.host, device.component, device.device, covered_pct(device)});
             }
         }
     }
@@ -431,8 +457,11 @@ class Builder {
             }
         }
         RunMetrics& m = metrics_;
-        const double epochs = number(m.factors, "epochs").value_or(1);
-        m.epochs = static_cast<std::size_t>(number(m.factors, "epochs").value_or(0));
+        auto epochs = number(m.factors, "epochs");
+        m.epochs = static_cast<std::size_t>(epochs.value_or(0));
+        if (!epochs && m.epoch_time_s && !m.wall_time_s && !m.gpu_hours) {
+            epochs = 1;  // the row is of an epoch
+        }
         const auto gpus = number(m.factors, "gpus");
         const auto fill = [](Value& value, const Value& from) { value = value ? value : from; };
         const auto times = [](const Value& a, const Value& b) {
@@ -450,6 +479,11 @@ class Builder {
         fill(m.energy_j, times(m.mean_power_w, m.wall_time_s));
         fill(m.mean_power_w, ratio(m.energy_j, m.wall_time_s));
         fill(m.epoch_energy_j, ratio(m.energy_j, epochs));
+        if (!epochs && !m.epoch_time_s) {
+            warn("epochs_not_given",
+                 "the number of epochs is not given, so there is no time and no energy of one: import with "
+                 "--set epochs=N");
+        }
         const auto samples = number(m.factors, "dataset_samples");
         fill(m.samples_per_s, ratio(samples, m.epoch_time_s));
         fill(m.joule_per_sample, ratio(m.epoch_energy_j, samples));

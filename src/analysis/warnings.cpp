@@ -30,14 +30,20 @@ void warn_of_status(std::vector<Warning>& warnings, const RunMetrics& run) {
         warnings.push_back(
             {"failed", "the command failed; the run is listed but kept out of configurations"});
     } else if (run.status == "cut") {
-        warnings.push_back({"cut",
-                            "the run was cut before its end; what was measured until then is listed but kept "
-                            "out of configurations"});
-    } else if (run.status == "incomplete" || !run.missing_hosts.empty()) {
+        warnings.push_back(
+            {"cut",
+             "the run has no end: it was cut, or is still running; what was measured until now "
+             "is listed but kept out of configurations"});
+    } else if (!run.missing_hosts.empty()) {
         warnings.push_back(
             {"incomplete", fmt::format("nothing was received from {}, so there is no total; copy its "
                                        "folder into the run's and analyse again",
                                        fmt::join(run.missing_hosts, ", "))});
+    } else if (run.status == "incomplete") {
+        warnings.push_back(
+            {"incomplete",
+             "run.json of a host is missing, so nobody knows what was metered, and there is no "
+             "total; copy it into the host's folder and analyse again"});
     }
 }
 
@@ -52,22 +58,27 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
                              100 * relative)});
         }
     }
+    std::vector<std::string> sparse;
+    bool of_energy = false;
     for (const Coverage& coverage : run.coverage) {
         if (coverage.covered_pct < wanted_coverage_pct && coverage.component != "node") {
-            const bool of_energy = run.energy_by_component_j.contains(coverage.component);
-            warnings.push_back(
-                {"coverage",
-                 fmt::format("samples of {} on {} cover {:.1f} % of the run{}", coverage.device,
-                             coverage.host, coverage.covered_pct,
-                             of_energy ? "; energy over the gaps is bounded, not measured" : "")});
+            of_energy = of_energy || run.energy_by_component_j.contains(coverage.component);
+            sparse.push_back(
+                fmt::format("{} on {} cover {:.1f} %", coverage.device, coverage.host, coverage.covered_pct));
         }
+    }
+    if (!sparse.empty()) {
+        warnings.push_back(
+            {"coverage", fmt::format("samples of {} of the run{}", fmt::join(sparse, ", of "),
+                                     of_energy ? "; energy over the gaps is bounded, not measured" : "")});
     }
     if (run.energy_uncertain) {
         warnings.push_back(
             {"energy_uncertain",
-             fmt::format("gaps leave {:.0f} J of its {:.0f} J open, so its energies are kept out of "
-                         "configurations",
-                         run.provenance["energy_j"].value("bound_j", 0.0), *run.energy_j)});
+             fmt::format(
+                 "gaps leave {:.0f} J beside its {:.0f} J open: it is kept out of configurations, and "
+                 "power and energy per GPU hour, sample and epoch are absent",
+                 run.provenance["energy_j"].value("bound_j", 0.0), *run.energy_j)});
     }
     const bool long_enough = run.wall_time_s.value_or(0) >= least_for_decimation_s;
     if (long_enough && std::abs(run.decimated_1hz_pct.value_or(0)) > 100 * tolerated_disagreement) {
@@ -114,6 +125,13 @@ void warn_of_billing(std::vector<Warning>& warnings, const RunMetrics& run) {
              fmt::format("{:.0f} of a node's {:.0f} GPUs were used, but the whole node is billed to "
                          "the run: its energy per GPU hour is not comparable with full nodes",
                          *gpus, *per_node)});
+    } else if (gpus && !run.imported && run.gpu_count > 0 && *gpus != run.gpu_count &&
+               run.missing_hosts.empty()) {
+        warnings.push_back(
+            {"gpus_not_metered",
+             fmt::format("the configuration has {:.0f} GPU{}, {:.0f} {} metered: energies are of those "
+                         "metered, energy per GPU hour is over those configured",
+                         *gpus, *gpus == 1 ? "" : "s", run.gpu_count, run.gpu_count == 1 ? "was" : "were")});
     }
 }
 

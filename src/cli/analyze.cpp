@@ -27,8 +27,7 @@ int analyze_command(const Arguments& arguments) {
     app.add_flag("--json", as_json,
                  "One JSON document on stdout and nothing else (docs/analyze.schema.json)");
     app.add_option("--carbon", carbon, "gCO2e per kWh: a number, or a CSV file time,g_per_kwh: adds co2e_g");
-    app.add_option("--price", price, "Price of a kWh in any currency: adds cost")
-        ->check(CLI::NonNegativeNumber);
+    app.add_option("--price", price, "Price of a kWh in any currency: adds cost");
     add_quiet(app, quiet);
     app.footer("Example: joulemark analyze joulemark-results --json | jq '.laws[] | select(.selected)'");
     if (!parse(app, arguments)) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/configurations.h"
 #include "analysis/energy.h"
 #include "core/units.h"
 #include "report/terminal.h"
@@ -135,21 +136,26 @@ std::string configurations_text(const Model& model, const Varying& varying) {
         header.push_back(name);
     }
     Table table(header);
+    const auto is_simulated = [](const Configuration& configuration) {
+        return analysis::any_simulated({&configuration});
+    };
+    const auto simulated = std::ranges::count_if(model.configurations, is_simulated);
+    const bool mixed = simulated < std::ssize(model.configurations);
     for (const Configuration& configuration : model.configurations) {
         std::vector<std::string> row;
         for (const std::string& name : varying.names) {
             row.push_back(factor_cell(configuration.factors, name));
         }
-        row.push_back(std::to_string(configuration.runs.size()));
+        row.push_back(fmt::format("{}{}", configuration.runs.size(),
+                                  mixed && is_simulated(configuration) ? ", simulated" : ""));
         for (const char* metric :
              {"epoch_time_s", "epoch_energy_j", "energy_j", "joule_per_sample", "energy_per_gpu_hour_kwh"}) {
             row.push_back(mean_cell(configuration, metric));
         }
         table.add(row);
     }
-    const bool simulated = std::ranges::any_of(model.runs, &RunMetrics::simulated);
     return section(
-        fmt::format("Configurations{} (mean ± half of the 95 % interval)", simulated ? ", simulated" : ""),
+        fmt::format("Configurations{} (mean ± half of the 95 % interval)", mixed ? "" : ", simulated"),
         table);
 }
 

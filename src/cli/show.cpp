@@ -111,7 +111,7 @@ int show_runs(const store::Database& database, bool as_json) {
         const auto whole = store::summarise_run(run);
         table.add({run.run, status_text(run, whole), store::factors_text(run.factors),
                    fmt::format("{}/{}", run.hosts.size(), run.expected_hosts.size()),
-                   duration_text(whole ? whole->wall_time_s : nan),
+                   duration_text(whole && whole->wall_time_s > 0 ? whole->wall_time_s : nan),
                    energy(whole ? whole->energy_j : std::nullopt),
                    whole && whole->energy_j ? whole->energy_components : "not measured",
                    number(whole ? whole->mean_power_w : std::nullopt), std::to_string(store::epochs(run))});
@@ -166,7 +166,9 @@ void print_identity(const RunRecord& run) {
     std::string software;
     if (const auto found = first.find("software"); found != first.end() && found->is_object()) {
         for (const auto& [key, value] : found->items()) {
-            software += fmt::format("{}{} {}", software.empty() ? "" : ", ", key, store::factor_text(value));
+            if (const std::string text = store::factor_text(value); !text.empty() && !value.is_null()) {
+                software += fmt::format("{}{} {}", software.empty() ? "" : ", ", key, text);
+            }
         }
     }
     line("software", software);
@@ -351,7 +353,8 @@ void print_meter(const RunRecord& run) {
                 rate_hz = std::fmax(rate_hz, *rate);
             }
         }
-        for (const auto& [source, jitter] : meter.value("jitter_s", json::object()).items()) {
+        const json jitters = meter.value("jitter_s", json::object());
+        for (const auto& [source, jitter] : jitters.items()) {
             jitter_s = std::fmax(jitter_s, jitter.is_number() ? jitter.get<double>() : nan);
         }
         const auto bytes = store::json_number(meter, "max_rss_bytes");

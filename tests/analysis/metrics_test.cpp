@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/metrics.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "records.h"
@@ -249,6 +251,16 @@ TEST(RunMetrics, ImportedRowsGiveWhatFollowsFromThem) {
                                        {{"epoch_time_s", 4000}, {"mean_power_w", 145}});
     EXPECT_DOUBLE_EQ(*run_metrics(power).epoch_energy_j, 580000);
     EXPECT_EQ(run.provenance["energy_j"]["method"], "imported");
+}
+
+TEST(RunMetrics, ImportedRowsWithoutEpochsHaveNoEpoch) {
+    const RunMetrics run =
+        run_metrics(imported_record("row", {{"gpus", 4}}, {{"energy_j", 5e6}, {"gpu_hours", 2.0}}));
+    EXPECT_DOUBLE_EQ(*run.wall_time_s, 1800);
+    EXPECT_EQ(run.epoch_time_s, std::nullopt);
+    EXPECT_EQ(run.epoch_energy_j, std::nullopt);
+    EXPECT_EQ(run.training_speed_s, std::nullopt);
+    EXPECT_EQ(std::ranges::count(run.warnings, "epochs_not_given", &Warning::code), 1);
 }
 
 }  // namespace

@@ -73,6 +73,13 @@ TEST(Warnings, EnergyThatGapsLeaveOpenIsKeptOutOfConfigurations) {
     }
     const Model model = analyze(records);
     EXPECT_TRUE(text_of(model, "energy_uncertain").starts_with("r2: "));
+    const RunMetrics& run = model.runs[2];
+    EXPECT_TRUE(run.energy_j);
+    EXPECT_EQ(run.mean_power_w, std::nullopt) << "half of the energy over all of the time";
+    EXPECT_EQ(run.energy_per_gpu_hour_kwh, std::nullopt);
+    EXPECT_EQ(run.regions[0].mean_power_w, std::nullopt);
+    EXPECT_TRUE(run.regions[1].mean_power_w) << "the epochs were measured";
+    EXPECT_TRUE(model.runs[0].mean_power_w);
     EXPECT_EQ(model.configurations[0].values("energy_j").size(), 2U);
     EXPECT_EQ(model.configurations[0].values("epoch_time_s").size(), 3U);
 }
@@ -87,6 +94,10 @@ TEST(Warnings, StatusIsExplained) {
         const std::string text = text_of(analyze(records), status);
         EXPECT_TRUE(text.starts_with("r1: ")) << status << ": " << text;
     }
+    auto records = repeats(1);  // every host is there, one of them without its run.json
+    records[0].status = "incomplete";
+    EXPECT_NE(text_of(analyze(records), "incomplete").find("run.json of a host is missing"),
+              std::string::npos);
 }
 
 TEST(Warnings, CounterAndIntegralMayDifferByThreePercent) {
@@ -102,16 +113,26 @@ TEST(Warnings, CounterAndIntegralMayDifferByThreePercent) {
 TEST(Warnings, CoverageThrottlingAndControls) {
     auto records = repeats(3);
     auto& host = records[2].hosts[0];
+    host.regions[0].devices[0].covered_s *= 0.97;
     host.regions[0].devices[1].covered_s *= 0.95;
     host.regions[0].devices[0].throttled_pct = 40;
     host.run_json["controls"] = {
         {"power_cap_w", {{"gpu0", {{"requested", 150}, {"enforced", 200}, {"previous", 250}}}}}};
     host.run_json["warnings"] = json{"the energy counter of gpu1 stood still"};
     const Model model = analyze(records);
-    EXPECT_NE(text_of(model, "coverage").find("gpu1 on node0 cover 95.0 %"), std::string::npos);
+    EXPECT_NE(text_of(model, "coverage").find("gpu0 on node0 cover 97.0 %, of gpu1 on node0 cover 95.0 %"),
+              std::string::npos);
     EXPECT_NE(text_of(model, "throttled"), "");
     EXPECT_NE(text_of(model, "control_not_enforced").find("gpu0"), std::string::npos);
     EXPECT_NE(text_of(model, "meter").find("stood still"), std::string::npos);
+}
+
+TEST(Warnings, AnotherNumberOfGpusThanMeteredIsTold) {
+    auto records = repeats(1);
+    EXPECT_EQ(text_of(analyze(records), "gpus_not_metered"), "");
+    records[0].factors["gpus"] = 8;
+    EXPECT_NE(text_of(analyze(records), "gpus_not_metered").find("has 8 GPUs, 2 were metered"),
+              std::string::npos);
 }
 
 TEST(Warnings, ThrottlingUnderACapIsWhatACapDoes) {

@@ -66,6 +66,18 @@ class Tables(Results):
         text = self.good("analyze", self.dir).stdout
         self.assertIn("mean total power per GPU", text)
 
+    def test_energies_that_do_not_fit_are_told(self):
+        path = self.table("gpus,energy_j,wall_time_s,mean_power_w\n1,5000,100,100\n1,10000,100,100\n")
+        told = self.good("import", path, "-o", self.dir).stderr
+        self.assertIn("line 2: energy_j is 5000, mean_power_w x wall_time_s is 1e+04 joules", told)
+        self.assertNotIn("line 3: energy_j", told)
+
+    def test_carbon_and_price_are_numbers_from_0_up(self):
+        self.good("import", MEANS, "-o", self.dir, "--map", MEANS_MAP)
+        for value in ("nan", "-1", "inf"):
+            self.refused("from 0 up", "analyze", self.dir, "--price", value)
+            self.refused("from 0 up", "analyze", self.dir, "--carbon", value)
+
     def test_importing_twice_changes_nothing(self):
         for _ in range(2):
             self.good("import", MEANS, "-o", self.dir, "--map", MEANS_MAP)
@@ -123,6 +135,7 @@ class Tables(Results):
         self.refused("line 3: gpus is 'two'", "import", self.table("gpus,energy_j\n1,5\ntwo,5\n"), *out)
         for gpus in ("0", "1.5", "-2", "1e400"):
             self.refused("line 2: gpus is", "import", self.table(f"gpus,energy_j\n{gpus},5\n"), *out)
+        self.refused("the column gpus more than once", "import", self.table("gpus,gpus,energy_j\n1,2,5\n"), *out)
         self.refused("never closed", "import", self.table('gpus,energy_j\n"1,5\n'), *out)
         self.refused("line 2 has 1 cells", "import", self.table("gpus,energy_j\n1\n"), *out)
         self.refused("is empty", "import", self.table(""), *out)

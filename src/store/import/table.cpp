@@ -42,8 +42,8 @@ constexpr std::array<std::string_view, 3> text_fields{"workload", "hardware", "s
 /// Things that are counted.
 constexpr std::array<std::string_view, 7> whole_fields{
     "gpus", "gpus_per_node", "local_batch", "global_batch", "samples", "epochs", "repeat"};
-/// GPU hours that differ more from GPUs x wall time are told.
-constexpr double tolerated_hours = 0.05;
+/// A result that differs more from what others give is told.
+constexpr double tolerated_difference = 0.05;
 
 std::string trimmed(std::string text) {
     const std::size_t first = text.find_first_not_of(" \t");
@@ -78,6 +78,10 @@ std::vector<Origin> choose_columns(const std::vector<std::string>& header, const
                                    const std::filesystem::path& file) {
     std::vector<Origin> origins;
     const auto column_of = [&](std::string_view name) {
+        if (std::ranges::count(header, name) > 1) {
+            throw bad_input("{} has the column {} more than once: rename all but one of them", file.string(),
+                            name);
+        }
         return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
     };
     if (map.empty()) {
@@ -122,18 +126,25 @@ void put(const Field& field, const std::string& text, nlohmann::json& factors, n
     }
 }
 
-/// What is odd about the GPU hours of a row; "" when nothing is.
-std::string inconsistent_hours(const nlohmann::json& factors, const nlohmann::json& metrics) {
-    if (!factors.contains("gpus") || !metrics.contains("wall_time_s") || !metrics.contains("gpu_hours")) {
-        return "";
-    }
-    const double product = factors["gpus"].get<double>() * metrics["wall_time_s"].get<double>() / 3600;
-    const double told = metrics["gpu_hours"];
-    return std::abs(told / product - 1) <= tolerated_hours
-               ? ""
-               : fmt::format(
-                     "gpu_hours is {:.4g}, gpus x wall_time_s is {:.4g} hours; gpu_hours is what counts",
-                     told, product);
+/// What does not fit together in a row.
+std::vector<std::string> inconsistencies(const nlohmann::json& factors, const nlohmann::json& metrics) {
+    std::vector<std::string> found;
+    const auto compare = [&](const char* name, const nlohmann::json& other, const char* other_name,
+                             double units, const char* unit) {
+        if (!metrics.contains(name) || !metrics.contains("wall_time_s") || !other.contains(other_name)) {
+            return;
+        }
+        const double told = metrics[name];
+        const double product = other[other_name].get<double>() * metrics["wall_time_s"].get<double>() / units;
+        if (std::abs(told / product - 1) > tolerated_difference) {
+            found.push_back(
+                fmt::format("{0} is {1:.4g}, {2} x wall_time_s is {3:.4g} {4}; {0} is what counts", name,
+                            told, other_name, product, unit));
+        }
+    };
+    compare("gpu_hours", factors, "gpus", 3600, "hours");
+    compare("energy_j", metrics, "mean_power_w", 1, "joules");
+    return found;
 }
 
 }  // namespace
@@ -202,7 +213,7 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
             imported.notes.push_back(fmt::format("{} has no result and was passed over", where));
             continue;
         }
-        if (const std::string doubt = inconsistent_hours(factors, metrics); !doubt.empty()) {
+        for (const std::string& doubt : inconsistencies(factors, metrics)) {
             imported.notes.push_back(fmt::format("{}: {}", where, doubt));
         }
         RunFolder folder;
