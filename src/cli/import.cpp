@@ -18,8 +18,9 @@ using store::imports::Imported;
 using store::imports::Pairs;
 
 Imported import_one(const fs::path& path, const Pairs& map, const Pairs& set, const fs::path& results) {
-    if (!fs::exists(path)) {
-        throw bad_input("there is no {}", path.string());
+    if (std::error_code error; !fs::exists(path, error)) {
+        throw error ? bad_input("cannot read {}: {}", path.string(), error.message())
+                    : bad_input("there is no {}", path.string());
     }
     if (fs::is_directory(path)) {
         if (!store::imports::is_sample_folder(path)) {

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <span>
 #include <system_error>
 
@@ -12,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/files.h"
 
 namespace joulemark::cli {
 namespace {
@@ -74,6 +77,15 @@ void finish_output() {
     }
 }
 
+/// A write beyond the limit of a file's size is to fail, with a sentence, and not to end the command. Caught
+/// rather than ignored: a program started from here must not inherit it.
+void survive_file_size_limit() {
+    struct sigaction before {};
+    if (sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+        std::signal(SIGXFSZ, [](int) {});
+    }
+}
+
 }  // namespace
 
 bool parse(CLI::App& app, const Arguments& arguments) {
@@ -94,11 +106,15 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 int main(int argc, char** argv) {
     using joulemark::ExitCode;
     try {
+        joulemark::cli::survive_file_size_limit();
         const int status =
             joulemark::cli::dispatch(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
         joulemark::cli::finish_output();
         return status;
-    } catch (const std::system_error& error) {
+    } catch (const std::filesystem::filesystem_error& error) {
+        fmt::print(stderr, "joulemark: {}\n", joulemark::files::sentence(error));
+        return static_cast<int>(ExitCode::environment);
+    } catch (const std::system_error& error) {  // of fmt::print
         fmt::print(stderr, "joulemark: the result could not be written to standard output: {}\n",
                    error.code().message());
         return static_cast<int>(ExitCode::environment);

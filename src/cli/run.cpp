@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "core/csv.h"
 #include "core/error.h"
 
 namespace joulemark::cli {
@@ -37,6 +38,14 @@ void check(const meter::RunOptions& options) {
     if (options.energy_rate_hz) {
         require(*options.energy_rate_hz >= 0.001 && *options.energy_rate_hz <= 100, "--energy-rate",
                 *options.energy_rate_hz, "0.001 to 100 Hz");
+    }
+    for (const char* name : {"gpus", "gpus_per_node", "local_batch", "global_batch", "dataset_samples",
+                             "power_cap_w", "sm_clock_mhz"}) {
+        const auto factor = options.factors.find(name);
+        const auto value = factor == options.factors.end() ? std::nullopt : csv::number(factor->second);
+        if (value && !(*value > 0)) {
+            throw bad_input("--factor {}={} is out of range: it must be positive", name, factor->second);
+        }
     }
     require(options.idle_s >= 0 && options.idle_s <= 86400, "--idle-s", options.idle_s, "0 to 86400 s");
     for (const auto& [option, value] : {std::pair("--power-cap-w", options.power_cap_w),
@@ -99,7 +108,7 @@ int run_command(const Arguments& arguments) {
     if (!parse(app, arguments)) {
         return 0;
     }
-    if (arguments.child.empty()) {
+    if (arguments.child.empty() || arguments.child.front().empty()) {
         throw bad_input("there is no command to run: joulemark run [OPTIONS] -- COMMAND");
     }
     if (!estimate.empty() && estimate != "cpu") {
@@ -111,6 +120,11 @@ int run_command(const Arguments& arguments) {
     if (app.count("--run-id") > 0 && options.run_id.empty()) {
         throw bad_input("--run-id needs a name");
     }
+    if (app.count("--epoch-regex") > 0 && options.epoch_regex.empty()) {
+        throw bad_input("--epoch-regex needs a regular expression");
+    }
+    require(study.repeat >= 0, "--repeat", study.repeat, "0 or more");
+    require(study.position >= 0, "--position", study.position, "0 or more");
     options.command = arguments.child;
     options.directory = directory;
     options.estimate_cpu = estimate == "cpu";

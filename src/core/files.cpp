@@ -103,6 +103,10 @@ void make_directories(const std::filesystem::path& path) {
     }
 }
 
+std::string sentence(const std::filesystem::filesystem_error& error) {
+    return fmt::format("cannot use {}: {}", error.path1().string(), error.code().message());
+}
+
 void Descriptor::reset() {
     if (fd_ >= 0) {
         close(fd_);

@@ -23,6 +23,9 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 /// mkdir -p. Throws environment_error naming the path and the cause.
 void make_directories(const std::filesystem::path& path);
 
+/// What is wrong with which path, as one sentence.
+std::string sentence(const std::filesystem::filesystem_error& error);
+
 /// Owns a file descriptor.
 class Descriptor {
   public:

@@ -299,6 +299,9 @@ Merged merge_folders(const fs::path& target, const std::vector<HostFolder>& fold
 std::vector<HostFolder> host_folders(const fs::path& dir, std::vector<std::string>* empty_runs) {
     std::error_code error;
     if (!fs::is_directory(dir, error)) {
+        if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+            throw bad_input("cannot read {}: {}", dir.string(), error.message());
+        }
         throw bad_input("there is no directory {}: give the one that joulemark run -o or sweep -o wrote",
                         dir.string());
     }

@@ -148,12 +148,18 @@ class Statuses(RunTest):
             ["-o", ""],
             ["--power-cap-w", "-5"],
             ["--idle-s", "-1"],
+            ["--factor", "gpus=-3"],
+            ["--repeat", "-1"],
+            ["--position", "-1"],
+            ["--epoch-regex", ""],
         ):
             done = self.run_metered("true", options=options)
             self.assertEqual(done.returncode, 2, options)
             self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+\n\Z", options)
         done = subprocess.run([JOULEMARK, "run", "-o", self.results], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
+        self.assertEqual(self.run_metered("").returncode, 2)
+        self.assertFalse(os.path.exists(self.results))
 
     def test_a_results_directory_that_cannot_be_is_125(self):
         blocked = self.path("file")
@@ -165,6 +171,28 @@ class Statuses(RunTest):
             self.assertEqual(done.returncode, 125)
             self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+results[^\n]*\n\Z")
         self.assertFalse(os.path.exists(self.path("ran")))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs a directory that is closed to the user")
+    def test_a_closed_directory_is_told_as_such(self):
+        closed = self.path("closed")
+        os.mkdir(closed, 0o700)
+        os.chmod(self.folder.name, 0o755)
+        inside = os.path.join(closed, "x")
+        for words, status in ((["run", "-o", inside, "--", "true"], 125), (["import", inside, "-o", self.results], 2),
+                              (["show", inside], 2)):
+            done = subprocess.run([JOULEMARK, *words], capture_output=True, text=True, user=65534)
+            self.assertEqual(done.returncode, status, words)
+            self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]*closed/x[^\n]*: Permission denied\n\Z")
+
+    def test_a_file_size_limit_is_told_and_not_inherited(self):
+        self.run_metered("true", options=["--run-id", "x"])
+        limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
+        done = subprocess.run([JOULEMARK, "export", self.results, "-o", self.path("x.csv")],
+                              capture_output=True, text=True, **limit)
+        self.assertEqual(done.returncode, 3, done)
+        self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+\n\Z")
+        metered = self.run_metered("sh", "-c", f"head -c 5000 /dev/zero >{self.path('large')}", **limit)
+        self.assertEqual(metered.returncode, 128 + signal.SIGXFSZ)
 
     def test_a_run_id_is_used_once(self):
         self.assertEqual(self.run_metered("true", options=["--run-id", "x"]).returncode, 0)
@@ -510,6 +538,24 @@ class Ranks(RunTest):
                 self.assertIn("1 other rank of this node failed, the first is rank 1", "".join(end["warnings"]))
                 done = subprocess.run([JOULEMARK, "analyze", self.results, "--json"], capture_output=True, text=True)
                 self.assertEqual(json.loads(done.stdout)["runs"][0]["status"], "failed", done.stderr)
+
+    def test_ranks_that_do_not_run_the_meter_are_not_billed(self):
+        process = self.rank(0, 3, "import time; time.sleep(1)")
+        self.assertEqual(process.wait(60), 0)
+        self.assertIn("openmpi started 3 ranks on this node, and 1 of them ran joulemark", process.stderr.read().decode())
+        begin, end = (int(r["time_ns"]) for r in self.regions() if r["name"] == "joulemark.command")
+        self.assertEqual(self.document("end.json")["end_ns"], end)
+        waited = max(int(r["time_ns"]) for r in table(os.path.join(self.host_folder(), "node.csv"))) - end
+        self.assertGreater(waited, (end - begin) // 2)  # it did wait
+
+    def test_the_last_rank_ends_the_run(self):
+        script = "import os, time; time.sleep(0.5 if os.environ['OMPI_COMM_WORLD_RANK'] == '0' else 2.5)"
+        first = self.rank(0, 2, script)
+        until(lambda: glob.glob(os.path.join(self.results, "runs", "*", "*", "regions.csv")), "start")
+        second = self.rank(1, 2, script)
+        self.assertEqual([first.wait(60), second.wait(60)], [0, 0])
+        begin, end = (int(r["time_ns"]) for r in self.regions() if r["name"] == "joulemark.command")
+        self.assertGreater(end - begin, 2.5e9)
 
     def test_a_rank_that_was_killed_holds_nobody_up(self):
         processes = [self.rank(0, 2, "import time; time.sleep(0.2)"), self.rank(1, 2, "import time; time.sleep(60)")]
