@@ -86,13 +86,15 @@ std::optional<double> ProcStat::busy_pct() noexcept {
     }
     const auto passed = static_cast<double>(static_cast<std::int64_t>(total - total_));
     const auto idled = static_cast<double>(static_cast<std::int64_t>(idle - idle_));
-    if (passed <= 0) {
-        return std::nullopt;
+    if (passed == 0) {
+        return busy_pct_;
     }
     total_ = total;
     idle_ = idle;
     // iowait may fall a little: the kernel documents it as unreliable.
-    return 100 * std::clamp(1 - idled / passed, 0.0, 1.0);
+    // The total falls where a processor is taken away.
+    busy_pct_ = passed > 0 ? std::optional(100 * std::clamp(1 - idled / passed, 0.0, 1.0)) : std::nullopt;
+    return busy_pct_;
 }
 
 void discover_proc(Discovery& discovery) {

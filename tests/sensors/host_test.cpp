@@ -26,8 +26,11 @@ TEST(Proc, busy_is_the_share_since_the_reading_before) {
     EXPECT_THAT(read(busy), ElementsAre(IsNan()));  // no tick since discovery: unknown, not 0
     tree.write("proc/stat", "cpu  1030 0 510 8050 505 0 0 5 100 0");  // 45 busy, 55 idle or waiting
     EXPECT_THAT(read(busy), ElementsAre(DoubleNear(45, 1e-9)));
+    EXPECT_THAT(read(busy), ElementsAre(DoubleNear(45, 1e-9)));  // no tick since: what was read is no failure
     tree.write("proc/stat", "cpu  1130 0 510 8050 505 0 0 5 100 0");
     EXPECT_THAT(read(busy), ElementsAre(100));
+    tree.write("proc/stat", "cpu  1030 0 510 8050 505 0 0 5 100 0");  // a processor less
+    EXPECT_THAT(read(busy), ElementsAre(IsNan()));
 }
 
 TEST(Proc, unreadable_statistics_are_a_gap) {

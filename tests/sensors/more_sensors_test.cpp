@@ -17,15 +17,34 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(PmCounters, node_cpu_and_memory_where_rapl_gives_nothing) {
+TEST(PmCounters, whatever_nothing_nearer_tells) {
     const WritableTree tree("cray_ex");
+    tree.write("sys/cray/pm_counters/accel1_energy", "7 J 1522781893016236 us");
     const Found found(discover_pm_counters, tree.tree());
-    EXPECT_THAT(found.sources(), ElementsAre("node", "cpu", "dram"));
+    EXPECT_THAT(found.sources(), ElementsAre("node", "cpu", "dram", "gpu0", "gpu1"));
+    EXPECT_EQ(found.source("gpu1").info().metrics.front(), Metric::gpu_energy_j);
+    EXPECT_EQ(found.source("gpu1").info().scope, "gpu module");
+    tree.write("sys/cray/pm_counters/accel1_energy", "27 J 1522781893116236 us");
+    EXPECT_THAT(read(found.source("gpu1")), ElementsAre(0));
+    tree.write("sys/cray/pm_counters/accel1_energy", "37 J 1522781893216236 us");
+    EXPECT_THAT(read(found.source("gpu1")), ElementsAre(10));
     EXPECT_EQ(found.source("node").info().metrics.front(), Metric::node_energy_j);
     EXPECT_THAT(read(found.source("node")), ElementsAre(0));
     tree.write("sys/cray/pm_counters/energy", "598900 J 1522781893116236 us");
     EXPECT_THAT(read(found.source("node")), ElementsAre(220));
-    EXPECT_EQ(found.status("pm_counters accel0_energy"), "available");
+}
+
+TEST(PmCounters, a_gpu_that_a_driver_knows_is_left_to_it) {
+    const FixtureTree tree("cray_ex");
+    Machine machine;
+    machine.gpus_on_node = 1;  // and the job may use none of them
+    const Options options;
+    const Environment environment;
+    Discovery discovery{options, tree, environment, machine};
+    discover_pm_counters(discovery);
+    const auto accel = std::ranges::find(machine.reports, "pm_counters accel0_energy", &SensorReport::name);
+    ASSERT_NE(accel, machine.reports.end());
+    EXPECT_EQ(accel->status, "available");
 }
 
 TEST(PmCounters, elsewhere_not_a_word) {
