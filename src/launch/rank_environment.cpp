@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank_environment.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/csv.h"
@@ -21,6 +23,8 @@ struct Variables {
     const char* local_world_size;
     const char* job_id;
 };
+
+constexpr const char* node_variable = "SLURMD_NODENAME";
 
 constexpr std::array launchers{
     Variables{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
@@ -42,17 +46,31 @@ std::optional<int> integer(const Lookup& lookup, const char* name) {
 
 }  // namespace
 
+bool is_host_name(std::string_view text) {
+    constexpr std::size_t longest = 253;
+    return !text.empty() && text.size() <= longest && text.front() != '.' &&
+           std::ranges::all_of(text, [](unsigned char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                      c == '_' || c == '.';
+           });
+}
+
 std::string node_name(const Lookup& lookup) {
-    if (std::string name = text(lookup, "SLURMD_NODENAME"); !name.empty()) {
+    if (std::string name = text(lookup, node_variable); is_host_name(name)) {
         return name;
     }
     std::array<char, 256> name{};
-    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+    return gethostname(name.data(), name.size() - 1) == 0 && is_host_name(name.data()) ? name.data()
+                                                                                       : "localhost";
 }
 
 RankEnvironment rank_environment(const Lookup& lookup) {
     RankEnvironment result;
     result.node = node_name(lookup);
+    if (const std::string name = text(lookup, node_variable); !name.empty() && !is_host_name(name)) {
+        result.warning = fmt::format("{}='{}' is no host name: this node is called {}", node_variable, name,
+                                     result.node);
+    }
     result.launcher = "none";
     result.job_id = text(lookup, "SLURM_JOB_ID");
     result.step = text(lookup, "SLURM_STEP_ID");

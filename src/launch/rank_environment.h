@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace joulemark::launch {
 
@@ -13,10 +14,11 @@ struct RankEnvironment {
     int world_size = 1;
     int local_rank = 0;
     std::optional<int> local_world_size;  ///< ranks on this node, where the launcher tells
-    std::string node;                     ///< SLURMD_NODENAME, else the host name
+    std::string node;                     ///< node_name()
     std::string job_id;    ///< SLURM_JOB_ID, TORCHELASTIC_RUN_ID or the MPI job; "" outside a job
     std::string step;      ///< SLURM_STEP_ID; "" outside a step
     std::string launcher;  ///< torchrun | openmpi | pmi | slurm | none: whose variables were read
+    std::string warning = {};  ///< of a variable that is not believed; "" if none
 };
 
 /// Looks a variable up; nullptr when unset. Tests pass a table, everyone else std::getenv.
@@ -28,7 +30,11 @@ using Lookup = std::function<const char*(const char*)>;
 RankEnvironment rank_environment(const Lookup& lookup);
 RankEnvironment rank_environment();
 
-/// SLURMD_NODENAME, else the host name: one name per sampler, also where several slurmd share a host.
+/// Whether a text is a host's name, and so the name of its folder: letters, digits, '-', '_' and '.'.
+bool is_host_name(std::string_view text);
+
+/// SLURMD_NODENAME where it is a host's name, else that of this host: one name per sampler, also where several
+/// slurmd share a host.
 std::string node_name(const Lookup& lookup);
 
 }  // namespace joulemark::launch

@@ -89,6 +89,19 @@ TEST(RankEnvironment, VariablesThatContradictEachOtherDoNotCount) {
 
 TEST(RankEnvironment, TheNodeIsSlurmsNameForIt) {
     EXPECT_EQ(of({{"SLURMD_NODENAME", "n7"}}).node, "n7");
+    EXPECT_EQ(of({{"SLURMD_NODENAME", "n7"}}).warning, "");
+}
+
+TEST(RankEnvironment, ANodeNameIsNoPath) {
+    const std::string own = of({}).node;
+    for (const std::string name : {"../../evil", "/etc", "..", ".hidden", "a b", "a\nb"}) {
+        const RankEnvironment found = of({{"SLURMD_NODENAME", name}});
+        EXPECT_EQ(found.node, own) << name;
+        EXPECT_NE(found.warning.find(name), std::string::npos) << name;
+    }
+    EXPECT_TRUE(is_host_name("gpu-node_07.cluster.example"));
+    EXPECT_FALSE(is_host_name(std::string(300, 'n')));
+    EXPECT_FALSE(is_host_name(""));
 }
 
 }  // namespace
