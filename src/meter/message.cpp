@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -89,6 +90,8 @@ Result<Message> parse_message(std::string_view text) {
     }
     if (const auto data = object.find("data"); data != object.end() && data->is_object()) {
         message.data = data->dump(-1, ' ', false, json::error_handler_t::replace);
+    } else if (message.event == Message::Event::config || message.event == Message::Event::note) {
+        return malformed("the data of a config or note are no JSON object");
     }
     if (message.event == Message::Event::lost) {
         const auto count = integer(object, "count").value_or(0);
@@ -155,16 +158,54 @@ std::string to_csv(const Message& message, std::int64_t time_ns) {
     return line + '\n';
 }
 
+int drop_negative_counts(Message& message) {
+    int dropped = 0;
+    for (auto* count : {&message.samples, &message.updates, &message.tokens}) {
+        if (count->value_or(0) < 0) {
+            count->reset();
+            ++dropped;
+        }
+    }
+    return dropped;
+}
+
+bool MessageIndex::Numbers::insert(std::int64_t number) {
+    const auto after = spans_.upper_bound(number);
+    const auto before = after == spans_.begin() ? spans_.end() : std::prev(after);
+    if (before != spans_.end() && number < before->second) {
+        return false;
+    }
+    const bool meets_after = after != spans_.end() && after->first == number + 1;
+    const std::int64_t end = meets_after ? after->second : number + 1;
+    if (meets_after) {
+        spans_.erase(after);
+    }
+    if (before != spans_.end() && before->second == number) {
+        before->second = end;
+    } else {
+        spans_.emplace(number, end);
+    }
+    return true;
+}
+
 std::int64_t MessageIndex::of(const Message& message) {
     Count& count = counts_[{message.name, message.rank}];
     if (message.event == Message::Event::begin) {
-        count.open = message.index.value_or(count.next);
-        count.next = *count.open + 1;
-        return *count.open;
+        const std::int64_t index = message.index.value_or(count.next);
+        repeated_ += count.used.insert(index) ? 0 : 1;
+        count.open.push_back(index);
+        count.next = index + 1;
+        return index;
     }
+    const auto last = message.index ? std::find(count.open.rbegin(), count.open.rend(), *message.index)
+                                    : count.open.rbegin();
     // An end without a begin is an epoch whose begin got lost: it takes a number of its own.
-    const std::int64_t index = message.index ? *message.index : count.open.value_or(count.next);
-    count.open.reset();
+    const std::int64_t index = message.index ? *message.index : last != count.open.rend() ? *last : count.next;
+    if (last != count.open.rend()) {
+        count.open.erase(std::prev(last.base()));
+    } else {
+        count.used.insert(index);
+    }
     count.next = std::max(count.next, index + 1);
     return index;
 }

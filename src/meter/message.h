@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 
@@ -42,17 +43,35 @@ std::string to_json(const Message& message);
 /// One line of regions.csv, line end included.
 std::string to_csv(const Message& message, std::int64_t time_ns);
 
-/// Gives messages without an index theirs: a count per name and rank. An end belongs to the last begin.
+/// Leaves out counts of samples, updates and tokens that are negative; gives how many.
+int drop_negative_counts(Message& message);
+
+/// Gives messages without an index theirs: a count per name and rank. An end belongs to the last begin that has
+/// none yet, so that regions of one name nest.
 class MessageIndex {
   public:
     std::int64_t of(const Message& message);
 
+    /// Regions that a rank gave an index which it had given another one of that name.
+    std::uint64_t repeated() const { return repeated_; }
+
   private:
+    /// Whole numbers kept as spans, so that a million that count up cost nothing.
+    class Numbers {
+      public:
+        /// Whether it is new.
+        bool insert(std::int64_t number);
+
+      private:
+        std::map<std::int64_t, std::int64_t> spans_;  ///< the first number, and the first one after
+    };
     struct Count {
         std::int64_t next = 0;
-        std::optional<std::int64_t> open;
+        std::vector<std::int64_t> open;
+        Numbers used;
     };
     std::map<std::pair<std::string, int>, Count> counts_;
+    std::uint64_t repeated_ = 0;
 };
 
 }  // namespace joulemark::meter

@@ -56,7 +56,9 @@ TEST(Message, RefusesWhatIsNoMessage) {
                              R"({"event":"begin","name":"joulemark.command"})",
                              R"({"event":"begin","name":""})", R"({"event":"end","name":7})",
                              R"({"event":"lost"})", R"({"event":"lost","count":0})",
-                             R"({"event":"lost","count":"many"})", R"({"event":"begin"} x)"}) {
+                             R"({"event":"lost","count":"many"})", R"({"event":"begin"} x)",
+                             R"({"event":"config"})", R"({"event":"config","data":[1,2]})",
+                             R"({"event":"note","data":"text"})"}) {
         const auto message = parse_message(text);
         EXPECT_FALSE(message) << text;
         EXPECT_FALSE(!message && message.failure().reason.empty()) << text;
@@ -129,6 +131,47 @@ TEST(MessageIndex, FollowsTheProgramsOwnNumbers) {
     EXPECT_EQ(index.of(edge(begin)), 6);
     EXPECT_EQ(index.of(edge(end, 0, 6)), 6);
     EXPECT_EQ(index.of(edge(end)), 7) << "an end whose begin was lost must not be taken for another epoch's";
+}
+
+TEST(MessageIndex, RegionsOfOneNameNest) {
+    MessageIndex index;
+    using enum Message::Event;
+    EXPECT_EQ(index.of(edge(begin)), 0);
+    EXPECT_EQ(index.of(edge(begin)), 1);
+    EXPECT_EQ(index.of(edge(begin, 0, 7)), 7);
+    EXPECT_EQ(index.of(edge(end, 0, 1)), 1) << "not the innermost";
+    EXPECT_EQ(index.of(edge(end)), 7);
+    EXPECT_EQ(index.of(edge(end)), 0);
+    EXPECT_EQ(index.of(edge(begin)), 8);
+    EXPECT_EQ(index.repeated(), 0U);
+}
+
+TEST(MessageIndex, NoticesAnIndexThatComesAgain) {
+    MessageIndex index;
+    using enum Message::Event;
+    for (const std::int64_t number : {0, 1, 2, 5, 4, 3, -1}) {
+        index.of(edge(begin, 0, number));
+        index.of(edge(end, 0, number));
+        index.of(edge(begin, 1, number));  // of every rank is no repetition
+    }
+    EXPECT_EQ(index.repeated(), 0U);
+    for (const std::int64_t number : {5, 0, 3, -1}) {
+        index.of(edge(begin, 0, number));
+    }
+    EXPECT_EQ(index.repeated(), 4U);
+    index.of(edge(begin, 0, 6));
+    EXPECT_EQ(index.repeated(), 4U);
+}
+
+TEST(Message, NegativeCountsAreLeftOut) {
+    auto message = parse_message(R"({"event":"end","samples":-500,"tokens":-1,"updates":0,"loss":-2})");
+    ASSERT_TRUE(message);
+    EXPECT_EQ(drop_negative_counts(*message), 2);
+    EXPECT_FALSE(message->samples);
+    EXPECT_FALSE(message->tokens);
+    EXPECT_EQ(message->updates, 0);
+    EXPECT_EQ(message->loss, -2);
+    EXPECT_EQ(drop_negative_counts(*message), 0);
 }
 
 }  // namespace
