@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -31,7 +32,39 @@ sockaddr_un address_of(const std::string& path) {
     return address;
 }
 
+constexpr std::string_view socket_prefix = "joulemark-", socket_suffix = ".sock";
+constexpr std::size_t longest_name = 46;  ///< with the longest folder it fits into an address
+
+/// 0 where somebody listens.
+int connect_error(const std::string& path) {
+    const sockaddr_un address = address_of(path);
+    const files::Descriptor probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
+/// Sockets whose meter was killed. One that just begins refuses for a moment too, but its process is there.
+void remove_dead_sockets(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::directory_iterator entries(folder, error);
+    for (const std::filesystem::directory_iterator end; !error && entries != end; entries.increment(error)) {
+        const std::string name = entries->path().filename();
+        if (!name.starts_with(socket_prefix) || !name.ends_with(socket_suffix)) {
+            continue;
+        }
+        const pid_t meter = std::atoi(name.c_str() + socket_prefix.size());
+        const bool gone = meter > 0 && kill(meter, 0) != 0 && errno == ESRCH;
+        if (gone && name.size() < longest_name && connect_error(entries->path()) == ECONNREFUSED) {
+            unlink(entries->path().c_str());  // fails for those of other users
+        }
+    }
+}
+
 }  // namespace
+
+bool listens(const std::string& socket_path) {
+    return !socket_path.empty() && socket_path.size() < sizeof(sockaddr_un::sun_path) &&
+           connect_error(socket_path) == 0;
+}
 
 std::filesystem::path node_folder() {
     constexpr std::size_t longest = 60;  // leaves room for a file name in a socket's 108 bytes
@@ -52,10 +85,11 @@ std::filesystem::path node_folder() {
 MarkerSocket::MarkerSocket(const std::filesystem::path& folder, Clock& clock, Take take)
     : clock_(clock),
       take_(std::move(take)),
-      path_(folder / fmt::format("joulemark-{}-{:x}.sock", getpid(), MonotonicClock().now_ns())),
+      path_(folder / fmt::format("{}{}-{:x}{}", socket_prefix, getpid(), MonotonicClock().now_ns(), socket_suffix)),
       buffer_(max_message_bytes + 1, '\0'),
       socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    remove_dead_sockets(folder);
     const sockaddr_un address = address_of(path_);
     const mode_t mask = umask(0177);  // only this user; no thread that makes files runs yet
     const int bound = bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);

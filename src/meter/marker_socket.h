@@ -13,6 +13,9 @@
 
 namespace joulemark::meter {
 
+/// Whether somebody listens at this path: one that a crash left behind refuses.
+bool listens(const std::string& socket_path);
+
 /// The datagram socket that programs send their messages to, and the thread that takes them. Only this user
 /// can send. A message that is no message is counted, and changes nothing.
 class MarkerSocket {
@@ -20,7 +23,8 @@ class MarkerSocket {
     /// Called on the socket's thread for every message, with the arrival time; a simulated clock is held.
     using Take = std::function<void(Message message, std::int64_t now_ns)>;
 
-    /// Throws environment_error when no socket can be made in `folder`.
+    /// Removes sockets of this user that killed meters left in `folder`. Throws environment_error when no socket
+    /// can be made there.
     MarkerSocket(const std::filesystem::path& folder, Clock& clock, Take take);
     /// Removes the socket.
     ~MarkerSocket();

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fakes.h"
 
@@ -57,6 +59,30 @@ TEST_F(MarkerSocketTest, TakesTheLongestMessage) {
     EXPECT_EQ(socket_.malformed(), 0U);
 }
 
+TEST_F(MarkerSocketTest, RemovesWhatKilledMetersLeft) {
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, nullptr, 0);  // its number is nobody's now
+    const std::string dead = folder_ / ("joulemark-" + std::to_string(child) + "-5.sock");
+    const std::string own = folder_ / ("joulemark-" + std::to_string(getpid()) + "-5.sock");
+    const std::string other = folder_ / "other.sock";
+    for (const std::string& path : {dead, own, other}) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::ranges::copy(path, address.sun_path);
+        const files::Descriptor left(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    }
+    const MarkerSocket next(folder_.path(), clock_, [](Message, std::int64_t) {});
+    EXPECT_FALSE(std::filesystem::exists(dead));
+    EXPECT_TRUE(std::filesystem::exists(own)) << "a meter that just begins";
+    EXPECT_TRUE(std::filesystem::exists(other));
+    EXPECT_TRUE(listens(socket_.path()));
+    EXPECT_FALSE(listens(own));
+}
+
 TEST_F(MarkerSocketTest, IsForThisUserOnly) {
     struct stat status {};
     ASSERT_EQ(stat(socket_.path().c_str(), &status), 0);
@@ -82,7 +108,7 @@ TEST_F(MarkerSocketTest, ASenderTellsWhatDidNotGetThrough) {
     MarkerSender sender(socket_.path());
     sender.send(message);
     sender.send(message);
-    message.data.clear();
+    message.data = "{}";
     sender.send(message);
     socket_.stop();
     ASSERT_EQ(taken_.size(), 3U);
