@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/election.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -12,12 +11,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "meter/marker_socket.h"
 
 namespace joulemark::meter {
 namespace {
@@ -56,18 +54,6 @@ bool is_at(const files::Descriptor& file, const std::string& path) {
            opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-/// Whether somebody listens: a path that a crash left behind is refused.
-bool alive(const std::string& socket_path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (socket_path.empty() || socket_path.size() >= sizeof address.sun_path) {
-        return false;
-    }
-    std::ranges::copy(socket_path, address.sun_path);
-    const files::Descriptor probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
 }  // namespace
 
 std::variant<Election::Sampler, Election::Member> Election::hold(const std::filesystem::path& folder,
@@ -92,7 +78,7 @@ std::variant<Election::Sampler, Election::Member> Election::hold(const std::file
         // Locked before looking: either the sampler sees this rank, or this rank sees that the sampler is
         // gone.
         flock(ranks.get(), LOCK_SH);
-        if (std::string path = content(lock); alive(path) && is_at(ranks, ranks_path)) {
+        if (std::string path = content(lock); listens(path) && is_at(ranks, ranks_path)) {
             if (!append_line(ranks, std::to_string(rank))) {
                 throw environment_error("cannot write {}: {}", ranks_path, std::strerror(errno));
             }
@@ -113,12 +99,12 @@ void Election::Sampler::announce(const std::string& socket_path) {
     }
 }
 
-bool Election::Sampler::others_done(int others) const {
+bool Election::Sampler::others_run() const {
     if (flock(ranks_.get(), LOCK_EX | LOCK_NB) != 0) {
-        return false;
+        return true;
     }
     flock(ranks_.get(), LOCK_UN);
-    return std::ssize(ends()) >= others;
+    return false;
 }
 
 std::vector<Election::Sampler::End> Election::Sampler::ends() const {

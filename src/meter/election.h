@@ -26,9 +26,9 @@ class Election {
       public:
         /// Lets the other ranks know where to send their marks.
         void announce(const std::string& socket_path);
-        /// Whether `others` other ranks have come and all have ended.
-        bool others_done(int others) const;
-        /// How the commands of the ranks that have come ended, by rank.
+        /// Whether the command of another rank still runs. Those in `ends` before this is asked are told of.
+        bool others_run() const;
+        /// The ranks that have come, and how their commands ended, by rank.
         struct End {
             int rank = 0;
             std::optional<int> exit_status = {};  ///< absent: not told yet, or killed before it could tell

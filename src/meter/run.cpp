@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/run.h"
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +20,7 @@
 
 #include "controls/controls.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/run_format.h"
 #include "core/units.h"
 #include "launch/rank_environment.h"
@@ -40,6 +43,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* socket_variable = "JOULEMARK_SOCKET";
+/// Ranks of one node start together: one that has not come so long after the sampler does not run the meter.
+constexpr auto ranks_come_within = 5s;
 
 /// What fails here is Joulemark's failure and not the command's.
 template <typename Prepare>
@@ -49,6 +54,8 @@ auto before_child(Prepare&& prepare) {
     } catch (const Error& error) {
         throw Error(error.code() == ExitCode::environment ? ExitCode::before_child : error.code(),
                     error.what());
+    } catch (const std::filesystem::filesystem_error& error) {
+        throw Error(ExitCode::before_child, files::sentence(error));
     }
 }
 
@@ -109,7 +116,9 @@ class MeteredRun {
     void take(Message message, std::int64_t now_ns);
     void mark(std::string_view name, Message::Event event, std::int64_t time_ns);
     void idle(std::string_view name);
-    void wait_for_ranks();
+    /// Until the commands of all ranks that come have ended; gives the end of the last one, `end_ns` being
+    /// that of the own command.
+    std::int64_t wait_for_ranks(std::int64_t end_ns);
     std::vector<Election::Sampler::End> failed_ranks() const;
     void finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t end_ns);
 
@@ -125,7 +134,9 @@ class MeteredRun {
     Sampler sampler_;
     std::mutex index_mutex_;
     MessageIndex index_;
-    std::uint64_t implausible_times_ = 0, lost_marks_ = 0;
+    std::uint64_t implausible_times_ = 0, lost_marks_ = 0, negative_counts_ = 0;
+    std::chrono::steady_clock::time_point patient_until_;  ///< with ranks that have not come
+    std::vector<std::string> warnings_;
     MarkerSocket socket_;
 };
 
@@ -176,8 +187,7 @@ MeteredRun::MeteredRun(const RunOptions& options, const launch::RankEnvironment&
       election_(std::move(election)),
       identity_(identify(options, ranks, lookup)),
       rates_(rates(options)),
-      // A gap is more than a few periods without a sample.
-      totals_(machine_.devices, machine_.sources, nanoseconds(5 / rates_.rate_hz)),
+      totals_(machine_.devices, machine_.sources, rates_.rate_hz, rates_.energy_rate_hz),
       writer_(host_folder(options, identity_),
               run_document(options, identity_, machine_, rates_.energy_rate_hz,
                            controls_ ? controls_->describe() : nlohmann::json::object()),
@@ -207,6 +217,7 @@ void MeteredRun::take(Message message, std::int64_t now_ns) {
         }
     }
     const std::scoped_lock lock(index_mutex_);
+    negative_counts_ += static_cast<std::uint64_t>(drop_negative_counts(message));
     if (message.edge()) {
         message.index = index_.of(message);
     }
@@ -234,31 +245,40 @@ void MeteredRun::idle(std::string_view name) {
     mark(name, Message::Event::end, end_ns);
 }
 
-void MeteredRun::wait_for_ranks() {
-    // Ranks that never come (the launcher told more than it started) are waited for a while only.
-    constexpr auto patience = 10s;
-    const int others = identity_.ranks.local_world_size.value_or(1) - 1;
-    const auto begin = std::chrono::steady_clock::now();
+std::int64_t MeteredRun::wait_for_ranks(std::int64_t end_ns) {
+    constexpr auto patience = 10s;  // with ranks that a signal has reached: they are given time to end
+    const int expected = identity_.ranks.local_world_size.value_or(1) - 1;
+    auto come = std::ssize(election_->ends());
     std::optional<std::chrono::steady_clock::time_point> interrupted;
-    while (!election_->others_done(others)) {
+    while (true) {
+        const auto come_by_now = std::ssize(election_->ends());  // asked first: of these it says whether they run
+        const bool run = election_->others_run();
         const auto now = std::chrono::steady_clock::now();
-        if (now - begin > patience && election_->others_done(0)) {
-            return;
+        if (run || come_by_now > come) {
+            come = come_by_now;
+            end_ns = machine_.clock->now_ns();
         }
-        // A signal to the whole job step has reached the other ranks too: they are given time to end.
         if (relay_.interrupted().stop_requested()) {
             interrupted = interrupted.value_or(now);
-            if (now - *interrupted > patience) {
-                return;
-            }
+        }
+        // Those that have not come may be slow to start, or not run under the meter at all.
+        if ((!run && (come >= expected || now > patient_until_)) || (interrupted && now - *interrupted > patience)) {
+            break;
         }
         std::this_thread::sleep_for(10ms);
     }
+    if (come < expected) {
+        warnings_.push_back(
+            fmt::format("{} started {} ranks on this node, and {} of them ran joulemark: only the ends and marks of "
+                        "these are known",
+                        identity_.ranks.launcher, expected + 1, come + 1));
+    }
+    return end_ns;
 }
 
 /// Those still at work have not failed, as far as one can know.
 std::vector<Election::Sampler::End> MeteredRun::failed_ranks() const {
-    if (!election_ || !election_->others_done(0)) {
+    if (!election_ || election_->others_run()) {
         return {};
     }
     auto ends = election_->ends();
@@ -270,6 +290,7 @@ int MeteredRun::run(LogReaders readers) {
     sampler_.start();
     if (election_) {
         election_->announce(socket_.path());
+        patient_until_ = std::chrono::steady_clock::now() + ranks_come_within;
     }
     release_startup_memory();
     idle(run_format::idle_before_region);
@@ -296,8 +317,8 @@ int MeteredRun::run(LogReaders readers) {
         [&] { end_ns = machine_.clock->now_ns(); });
     relay_.on_resize(nullptr);
     if (election_) {
-        wait_for_ranks();
-        end_ns = machine_.clock->now_ns();
+        sampler_.edge();  // if no other rank runs any longer, the wait does not belong to the command
+        end_ns = wait_for_ranks(end_ns);
     }
     if (started) {
         if (options_.idle_s > 0) {  // else the last sample of all is the one of this edge
@@ -314,9 +335,13 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     socket_.stop();
     const bool sensors_returned = sampler_.stop();
     writer_.stop();
-    std::vector<std::string> warnings = writer_.warnings();
+    std::vector<std::string> warnings = std::move(warnings_);
+    std::ranges::copy(writer_.warnings(), std::back_inserter(warnings));
     if (const std::string changed = controls_ ? controls_->restore() : ""; !changed.empty()) {
         warnings.push_back(changed);
+    }
+    if (!identity_.ranks.warning.empty()) {
+        warnings.push_back(identity_.ranks.warning);
     }
     if (!sensors_returned) {
         warnings.emplace_back("a sensor did not return from its last read and was given up");
@@ -344,6 +369,17 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
                             ? fmt::format("its command ended with status {}", *failed.front().exit_status)
                             : "its meter was killed before it could tell how its command ended"));
     }
+    if (negative_counts_ > 0) {
+        warnings.push_back(fmt::format("{} counts of samples, updates or tokens were negative and are left out",
+                                       negative_counts_));
+    }
+    if (index_.repeated() > 0) {
+        warnings.push_back(fmt::format("{} regions have an index that their rank had given another one of the "
+                                       "same name", index_.repeated()));
+    }
+    const double command_s = seconds(end_ns - begin_ns);
+    const std::vector<Totals::Entry> energies = totals_.entries();
+    std::ranges::move(coverage_warnings(energies, command_s), std::back_inserter(warnings));
     const auto counts = writer_.counts();
     if (counts.lost > 0) {
         warnings.push_back(fmt::format("{} rows could not be written and are lost", counts.lost));
@@ -364,9 +400,9 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
     if (!options_.quiet) {
         const std::string text = summary({.run = identity_.run,
                                           .folder = writer_.folder().string(),
-                                          .command_s = seconds(end_ns - begin_ns),
+                                          .command_s = command_s,
                                           .end = end,
-                                          .energies = totals_.entries(),
+                                          .energies = energies,
                                           .epochs = totals_.epochs(),
                                           .cost = cost,
                                           .statistics = statistics,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,9 +26,16 @@ constexpr std::array components{
 /// Devices of one component, added up.
 struct Sum {
     double best = 0, counter = 0, integrated = 0, epochs = 0;
+    double power_w = 0;  ///< mean over the time that the readings cover
     int devices = 0, counters = 0, integrals = 0, with_epochs = 0;
-    bool simulated = false, estimated = false;
+    bool simulated = false, estimated = false, whole = true;
+    std::string doubts;   ///< of counters whose device has another reading
+    std::string unknown;  ///< why devices have no energy
 };
+
+void append(std::string& list, std::string_view item) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", item);
+}
 
 Sum sum_of(const SummaryInput& input, std::string_view component) {
     Sum sum;
@@ -35,10 +43,20 @@ Sum sum_of(const SummaryInput& input, std::string_view component) {
         if (entry.component != component) {
             continue;
         }
+        if (!entry.doubt.empty()) {
+            append(entry.best() ? sum.doubts : sum.unknown,
+                   fmt::format("the counter of {} {}", entry.device, entry.doubt));
+        }
+        if (!entry.best()) {
+            continue;
+        }
+        const bool counted = entry.counter_j && entry.doubt.empty();
         ++sum.devices;
         sum.best += *entry.best();
-        sum.counters += entry.counter_j ? 1 : 0;
-        sum.counter += entry.counter_j.value_or(0);
+        sum.power_w += entry.covered_s > 0 ? *entry.best() / entry.covered_s : 0;
+        sum.whole = sum.whole && entry.covers(input.command_s);
+        sum.counters += counted ? 1 : 0;
+        sum.counter += counted ? *entry.counter_j : 0;
         sum.integrals += entry.integrated_j ? 1 : 0;
         sum.integrated += entry.integrated_j.value_or(0);
         sum.with_epochs += entry.epochs_j ? 1 : 0;
@@ -52,7 +70,8 @@ Sum sum_of(const SummaryInput& input, std::string_view component) {
 std::string method_text(const Sum& sum) {
     std::string text = sum.simulated ? "simulated, " : sum.estimated ? "estimated, " : "";
     if (sum.counters < sum.devices) {
-        return text + "integrated power";
+        text += sum.counters > 0 ? "counter and integrated power" : "integrated power";
+        return text + (sum.doubts.empty() ? "" : fmt::format(" ({})", sum.doubts));
     }
     text += "counter";
     if (sum.integrals == sum.devices && sum.counter > 0) {
@@ -62,14 +81,15 @@ std::string method_text(const Sum& sum) {
     return text;
 }
 
-std::string mean_power_text(const Sum& sum, const Component& component, double command_s) {
-    if (command_s <= 0) {
+std::string mean_power_text(const Sum& sum, const Component& component) {
+    if (sum.power_w <= 0) {
         return "";
     }
-    const auto watts = report::number_text(sum.best / sum.devices / command_s);
-    return component.key == "gpu" ? fmt::format(", mean {} W per GPU ({} GPU{})", watts, sum.devices,
-                                                sum.devices == 1 ? "" : "s")
-                                  : fmt::format(", mean {} W", report::number_text(sum.best / command_s));
+    const char* of = sum.whole ? "" : " while read";
+    return component.key == "gpu"
+               ? fmt::format(", mean {} W per GPU{} ({} GPU{})", report::number_text(sum.power_w / sum.devices),
+                             of, sum.devices, sum.devices == 1 ? "" : "s")
+               : fmt::format(", mean {} W{}", report::number_text(sum.power_w), of);
 }
 
 /// Why there is no energy of a component, from the sensors that could have told it.
@@ -83,11 +103,36 @@ std::string reason(const sensors::Machine& machine, std::string_view scope) {
     return "";
 }
 
+/// What a counter went through that it may not have come out of whole; "" if nothing.
+std::string events_text(const sensors::CounterEvents& events) {
+    std::string text;
+    for (const auto& [count, what] : {std::pair(events.resets, "was reset"),
+                                      std::pair(events.frozen, "stood still while power was drawn"),
+                                      std::pair(events.unknowable, "may have wrapped more than once unseen")}) {
+        if (count > 0) {
+            append(text, count == 1 ? std::string(what) : fmt::format("{} ({} times)", what, count));
+        }
+    }
+    return text.empty() ? "" : "the energy counter " + text;
+}
+
 void add(std::string& text, std::string_view label, std::string_view value) {
     text += fmt::format("  {:<8} {}\n", label, value);
 }
 
 }  // namespace
+
+std::vector<std::string> coverage_warnings(const std::vector<Totals::Entry>& energies, double command_s) {
+    std::vector<std::string> warnings;
+    for (const Totals::Entry& entry : energies) {
+        if (entry.best() && !entry.covers(command_s)) {
+            warnings.push_back(fmt::format("{} was read for {} of {} only: its energy is that of this time",
+                                           entry.device, report::duration_text(entry.covered_s),
+                                           report::duration_text(command_s)));
+        }
+    }
+    return warnings;
+}
 
 std::string summary(const SummaryInput& input, const sensors::Machine& machine) {
     std::string text =
@@ -100,28 +145,33 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
     double epochs = 0;
     int metered = 0;
     bool marked_simulated = false;
+    bool whole = true;
+    bool epochs_whole = true;
     for (const Component& component : components) {
         const Sum sum = sum_of(input, component.key);
+        if (!sum.unknown.empty()) {
+            append(lacks, fmt::format("{} ({})", component.label, sum.unknown));
+        } else if (sum.devices == 0 && component.key != "node") {
+            append(lacks, fmt::format("{}{}", component.label, reason(machine, component.scope)));
+        }
         if (sum.devices == 0) {
-            if (component.key != "node") {
-                lacks += fmt::format("{}{}{}", lacks.empty() ? "" : ", ", component.label,
-                                     reason(machine, component.scope));
-            }
             continue;
         }
         add(text, component.label,
-            fmt::format("{:<10} {}{}", report::energy_text(sum.best), method_text(sum),
-                        mean_power_text(sum, component, input.command_s)));
+            fmt::format("{}{:<10} {}{}", sum.whole ? "" : "at least ", report::energy_text(sum.best),
+                        method_text(sum), mean_power_text(sum, component)));
         marked_simulated = marked_simulated || sum.simulated;
         if (component.key != "node") {  // contains the others
             contains += fmt::format("{}{}", contains.empty() ? "" : " + ", component.label);
             total += sum.best;
             epochs += sum.epochs;
+            whole = whole && sum.whole;
+            epochs_whole = epochs_whole && sum.with_epochs == sum.devices;
             ++metered;
         }
     }
     if (metered > 1) {
-        add(text, "total", fmt::format("{:<10} {}", report::energy_text(total), contains));
+        add(text, "total", fmt::format("{}{:<10} {}", whole ? "" : "at least ", report::energy_text(total), contains));
     }
     if (!lacks.empty()) {
         add(text, "lacks", lacks);
@@ -131,7 +181,8 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
         add(text, "epochs",
             fmt::format(
                 "{}, mean {}{}", input.epochs.count, report::duration_text(input.epochs.seconds / count),
-                metered == 0 ? ""
+                metered == 0 || !epochs_whole
+                    ? ""
                              : fmt::format(", {} each ({})", report::energy_text(epochs / count), contains)));
     }
     std::string own = fmt::format("{} CPU, {:.1f} MiB", report::duration_text(input.cost.cpu_s),
@@ -158,6 +209,12 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
     }
     for (const std::string& warning : input.warnings) {
         add(text, "warning", warning);
+    }
+    for (const auto& source : machine.sources) {
+        if (const std::string events = events_text(source->events()); !events.empty()) {
+            add(text, "warning",
+                fmt::format("{} of {}: {}", source->info().name, source->info().device, events));
+        }
     }
     return text;
 }

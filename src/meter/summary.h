@@ -27,6 +27,9 @@ struct SummaryInput {
     std::vector<std::string> warnings;
 };
 
+/// Of devices whose readings do not cover the command.
+std::vector<std::string> coverage_warnings(const std::vector<Totals::Entry>& energies, double command_s);
+
 /// The few lines a person sees when the command has ended.
 std::string summary(const SummaryInput& input, const sensors::Machine& machine);
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "core/energy.h"
 #include "core/units.h"
 
 namespace joulemark::meter {
@@ -37,13 +39,16 @@ Tells tells(sensors::Metric metric, const sensors::SourceInfo& info) {
 
 }  // namespace
 
-void EnergyLine::settle(std::array<Window, window_count>& windows, const Edge& edge, double energy) {
-    Window& window = windows[edge.window];
+void EnergyLine::settle(std::array<Window, window_count>& windows, const Edge& edge, const Sum& at_edge) {
+    auto& [at_begin, sum] = windows[edge.window];
     if (edge.begin) {
-        window.at_begin = energy;
-    } else {
-        window.sum += energy - window.at_begin;
+        at_begin = at_edge;
+        return;
     }
+    sum.energy_j += at_edge.energy_j - at_begin.energy_j;
+    sum.covered_s += at_edge.covered_s - at_begin.covered_s;
+    sum.reach_s += at_edge.reach_s + at_begin.reach_s;
+    sum.resets += at_edge.resets - at_begin.resets;
 }
 
 void EnergyLine::add(std::int64_t time_ns, double value) {
@@ -56,24 +61,36 @@ void EnergyLine::add(std::int64_t time_ns, double value) {
         }
         return;
     }
-    const double from = energy_j_;
+    const Sum from = total_;
     const double span_s = samples_ > 0 ? seconds(time_ns - last_ns_) : 0;
     double slope = 0;  // of power inside the span
     double power = 0;  // at its start
+    bool covered = false;
     if (samples_ > 0 && counter_) {
-        energy_j_ += std::max(0.0, value - last_);  // a counter that went backwards was reset
-        power = (energy_j_ - from) / span_s;
+        covered = true;
+        total_.resets += value < last_ ? 1 : 0;
+        total_.energy_j += std::max(0.0, value - last_);  // a counter that went backwards was reset
+        power = (total_.energy_j - from.energy_j) / span_s;
     } else if (samples_ > 0 && !std::isnan(last_) && time_ns - last_ns_ <= max_gap_ns_) {
+        covered = true;
         power = last_;
         slope = (value - last_) / span_s;
-        energy_j_ += (last_ + value) / 2 * span_s;
+        total_.energy_j += (last_ + value) / 2 * span_s;
     }
+    total_.covered_s += covered ? span_s : 0;
     for (; !waiting_.empty() && waiting_.front().time_ns <= time_ns; waiting_.pop_front()) {
-        const double into_s = samples_ > 0 ? std::max(0.0, seconds(waiting_.front().time_ns - last_ns_)) : 0;
-        settle(windows_, waiting_.front(), from + (power + slope * into_s / 2) * into_s);
+        const Edge& edge = waiting_.front();
+        const double into_s = samples_ > 0 ? std::max(0.0, seconds(edge.time_ns - last_ns_)) : 0;
+        const double left_s = seconds(time_ns - edge.time_ns);
+        settle(windows_, edge,
+               {.energy_j = from.energy_j + (power + slope * into_s / 2) * into_s,
+                .covered_s = from.covered_s + (covered ? into_s : 0),
+                .reach_s = samples_ > 0 ? std::min(into_s, left_s) : left_s,
+                .resets = edge.begin ? from.resets : total_.resets});
     }
     last_ns_ = time_ns;
     last_ = value;
+    peak_ = std::max(peak_, value);
     ++samples_;
 }
 
@@ -81,29 +98,34 @@ void EnergyLine::edge(std::int64_t time_ns, bool begin, std::size_t window) {
     waiting_.push_back({time_ns, begin, window});
 }
 
-std::optional<double> EnergyLine::energy_j(std::size_t window) const {
+std::optional<EnergyLine::Sum> EnergyLine::sum(std::size_t window) const {
     if (samples_ < 2) {
         return std::nullopt;
     }
     auto windows = windows_;
     for (const Edge& edge : waiting_) {
-        settle(windows, edge, energy_j_);
+        Sum at_edge = total_;
+        at_edge.reach_s = std::max(0.0, seconds(edge.time_ns - last_ns_));
+        settle(windows, edge, at_edge);
     }
     return windows[window].sum;
 }
 
 Totals::Totals(const std::vector<sensors::Device>& devices,
-               const std::vector<std::unique_ptr<sensors::Source>>& sources, std::int64_t max_gap_ns)
+               const std::vector<std::unique_ptr<sensors::Source>>& sources, double rate_hz,
+               double energy_rate_hz)
     : devices_(devices), lines_of_source_(sources.size()) {
     for (std::size_t source = 0; source < sources.size(); ++source) {
         const sensors::SourceInfo& info = sources[source]->info();
         const auto device = std::ranges::find(devices, info.device, &sensors::Device::id);
+        const std::int64_t gap_ns = max_gap_ns(1 / (info.slow ? energy_rate_hz : rate_hz));
         for (std::size_t value = 0; value < info.metrics.size() && device != devices.end(); ++value) {
             const Tells what = tells(info.metrics[value], info);
             if (what != Tells::nothing) {
                 lines_of_source_[source].push_back(lines_.size());
-                lines_.push_back({value, static_cast<std::size_t>(device - devices.begin()), info.method,
-                                  what == Tells::energy, EnergyLine(what == Tells::energy, max_gap_ns)});
+                lines_.push_back({value, static_cast<std::size_t>(device - devices.begin()),
+                                  sources[source].get(), what == Tells::energy,
+                                  EnergyLine(what == Tells::energy, gap_ns)});
             }
         }
     }
@@ -123,6 +145,11 @@ void Totals::edge(std::int64_t time_ns, bool begin, std::size_t window) {
 
 void Totals::command_edge(std::int64_t time_ns, bool begin) {
     edge(time_ns, begin, command_window);
+    if (begin) {
+        command_start_ns_ = time_ns;
+    } else {
+        command_s_ += seconds(time_ns - command_start_ns_);
+    }
 }
 
 void Totals::epoch_edge(std::int64_t time_ns, bool begin, int rank) {
@@ -140,28 +167,78 @@ void Totals::epoch_edge(std::int64_t time_ns, bool begin, int rank) {
     }
 }
 
+/// The first line of each kind that has anything to tell; a second one adds nothing.
+Totals::Reading Totals::reading(std::size_t device, std::size_t window) const {
+    Reading reading;
+    for (const Line& line : lines_) {
+        const Line*& chosen = line.counter ? reading.counter : reading.power;
+        const auto sum = line.energy.sum(window);
+        // A power sensor that never said anything but zero measured nothing.
+        if (line.device == device && sum && !chosen && (line.counter || line.energy.peak() > 0)) {
+            chosen = &line;
+            (line.counter ? reading.counted : reading.integrated) = sum;
+        }
+    }
+    return reading;
+}
+
+/// Why the counter does not tell the energy of a window of this length; "" when it does.
+std::string Totals::doubt(const Reading& reading, const sensors::Device& device, double duration_s) const {
+    const sensors::CounterEvents events = reading.counter->source->events();
+    if (events.resets > 0 || reading.counted->resets > 0) {
+        return "was reset";
+    }
+    if (events.unknowable > 0) {
+        return "wrapped unseen";
+    }
+    const EnergyLine::Sum power = reading.integrated.value_or(EnergyLine::Sum{});
+    const double limit_w = device.power_limit_w.value_or(0);
+    const double peak_w = reading.power ? std::max(reading.power->energy.peak(), limit_w)
+                          : limit_w > 0 ? limit_w
+                                        : reading.counted->energy_j / std::max(reading.counted->covered_s, 1e-9);
+    const double stale_s = reading.counter->source->info().native_period_s.value_or(0);
+    const CounterEvidence evidence{
+        .duration_s = duration_s,
+        .counter_j = reading.counted->energy_j,
+        .counter_covered_s = reading.counted->covered_s,
+        .integral_j = power.energy_j,
+        .power_covered_s = reading.power ? power.covered_s : reading.counted->covered_s,
+        .peak_w = peak_w,
+        .bound_j = peak_w * std::min(reading.counted->reach_s + 2 * stale_s, duration_s)};
+    if (counter_plausible(evidence)) {
+        return "";
+    }
+    return events.frozen > 0           ? "stood still"
+           : evidence.counter_j <= 0   ? "did not move"
+           : !counter_spans(evidence) ? "gave no readings for a while"
+                                       : "contradicts the power";
+}
+
 std::vector<Totals::Entry> Totals::entries() const {
     std::vector<Entry> entries;
     for (std::size_t device = 0; device < devices_.size(); ++device) {
+        const Reading command = reading(device, command_window);
+        if (!command.counter && !command.power) {
+            continue;
+        }
         Entry entry{.device = devices_[device].id, .component = devices_[device].component};
-        for (const Line& line : lines_) {
-            const auto energy = line.energy.energy_j(command_window);
-            if (line.device != device || !energy) {
-                continue;
-            }
-            auto& kind = line.counter ? entry.counter_j : entry.integrated_j;
-            if (kind) {
-                continue;  // a second source of the same kind adds nothing
-            }
-            kind = energy;
-            if (line.counter || !entry.epochs_j) {
-                entry.method = line.method;
-                entry.epochs_j = line.energy.energy_j(epochs_window);
+        if (command.counter) {
+            entry.counter_j = command.counted->energy_j;
+            entry.doubt = doubt(command, devices_[device], command_s_);
+        }
+        if (command.power) {
+            entry.integrated_j = command.integrated->energy_j;
+        }
+        const bool counted = command.counter && entry.doubt.empty();
+        if (const Line* best = counted ? command.counter : command.power) {
+            const EnergyLine::Sum epochs = *best->energy.sum(epochs_window);
+            entry.method = best->source->info().method;
+            entry.covered_s = (counted ? command.counted : command.integrated)->covered_s;
+            if (epochs.covered_s >= least_coverage * epochs_.seconds) {
+                entry.epochs_j = epochs.energy_j;
             }
         }
-        if (entry.best()) {
-            entries.push_back(std::move(entry));
-        }
+        entries.push_back(std::move(entry));
     }
     return entries;
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/energy.h"
 #include "core/units.h"
 
 namespace joulemark::store {
@@ -17,7 +18,6 @@ using enum sensors::Metric;
 using sensors::Metric;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double min_gap_s = 3;
 /// A counter's rate is taken over at least this long: most sensors refresh ten times a second.
 constexpr std::int64_t rate_span_ns = ns_per_s;
 /// A sensor that has given this many equal power samples is not following its device. Where it moved before
@@ -52,10 +52,6 @@ std::optional<double> share_pct(std::optional<double> part, std::optional<double
 }
 
 }  // namespace
-
-std::int64_t max_gap_ns(double period_s) {
-    return nanoseconds(std::max(3 * period_s, min_gap_s));
-}
 
 DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts)
     : edges_(edges),
@@ -325,14 +321,14 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
     const double end_reach = seconds(counter.end_distance_ns - (window.end_edge - window.end_ns));
     const double counter_bound = bound(start_reach + end_reach + 2 * stale_s(counter_metric));
 
-    const bool counter_spans =
-        seconds(counter.covered_ns) >= 0.95 * std::min(duration, std::max(metrics.covered_s, 1e-9));
-    const bool counter_plausible =
-        metrics.energy_counter_j && counter_spans && counter.difference > 0 &&
-        counter.difference <=
-            1.5 * std::max(peak_w, facts_.power_limit_w.value_or(0)) * duration + counter_bound &&
-        counter.difference >= power.integral / 3 - counter_bound;
-    if (counter_plausible) {
+    const CounterEvidence evidence{.duration_s = duration,
+                                   .counter_j = counter.difference,
+                                   .counter_covered_s = seconds(counter.covered_ns),
+                                   .integral_j = power.integral,
+                                   .power_covered_s = metrics.covered_s,
+                                   .peak_w = std::max(peak_w, facts_.power_limit_w.value_or(0)),
+                                   .bound_j = counter_bound};
+    if (metrics.energy_counter_j && counter_plausible(evidence)) {
         metrics.energy_j = metrics.energy_counter_j;
         metrics.energy_bound_j = counter_bound;
         metrics.energy_method = method(counter_metric, "counter");

@@ -43,10 +43,6 @@ struct Window {
     std::int64_t start_ns = 0, end_ns = 0;
 };
 
-/// Two samples further apart than this enclose a gap: three periods, and never less than 3 s, because a
-/// busy node delays its sampler for a second or two without losing sight of the power.
-std::int64_t max_gap_ns(double period_s);
-
 /// Turns the samples of one device into metrics of any number of windows and downsampled series, in one
 /// pass. Energy:
 ///  * power is `power_instant_w` where the device has it, else `power_w`, else `power_average_w`;

@@ -84,6 +84,16 @@ class SimulatedRun(unittest.TestCase):
         self.assertEqual(end_json["meter"]["lost"], 0)
         self.assertEqual(end_json["meter"]["late"], 0)
 
+    def test_a_dead_counter_and_a_lost_gpu_are_not_told_as_the_energy(self):
+        self.create("--accelerator", "H100", "--gpus", "2",
+                    "--fault", "counter-freeze@20#0", "--fault", "gpu-lost@100#1")
+        done = self.metered(SIMULATOR, "work", "--seconds", "300", "--power-w", "500")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the counter of gpu0 stood still", done.stderr)
+        self.assertRegex(done.stderr, r"GPU +at least \S+ Wh")
+        (warning,) = [w for w in self.document("end.json")["warnings"] if w.startswith("gpu1 was read for ")]
+        self.assertIn(f"warning  {warning}\n", done.stderr)
+
     def test_edges_are_the_very_instants_of_the_marks(self):
         self.create("--accelerator", "A100", "--gpus", "1")
         done = self.metered(SIMULATOR, "train", "--epochs", "3")

@@ -38,7 +38,7 @@ class RunWriterTest : public testing::Test {
     const TemporaryFolder folder_;
     std::vector<sensors::Device> devices_{device("gpu0", "gpu"), device("cpu0", "cpu")};
     Sources sources_ = make_sources();
-    Totals totals_{devices_, sources_, 1'000'000'000};
+    Totals totals_{devices_, sources_, 10, 1};
 };
 
 TEST_F(RunWriterTest, EverySourceFillsItsOwnColumns) {

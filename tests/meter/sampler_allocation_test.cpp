@@ -38,7 +38,7 @@ TEST(SamplingLoops, NeverAllocate) {
                                      [&](std::span<double> values) { slow.read(values); }));
     const std::vector<sensors::Device> devices{device("gpu0", "gpu")};
     const TemporaryFolder folder;
-    Totals totals(devices, sources, 1'000'000'000);
+    Totals totals(devices, sources, 10, 1);
     RunWriter writer(folder / "run", nlohmann::json::object(), sources, totals, false);
     Sampler sampler(std::make_shared<MonotonicClock>(), sources, writer,
                     {.rate_hz = 1000, .energy_rate_hz = 100});

@@ -26,7 +26,7 @@ class SamplerTest : public testing::Test {
                                                         std::move(read)));
     }
     Sampler& start(std::shared_ptr<Clock> clock, SamplingRates rates) {
-        totals_.emplace(devices_, sources_, ns_per_s);
+        totals_.emplace(devices_, sources_, rates.rate_hz, rates.energy_rate_hz);
         writer_.emplace(folder_ / "run", nlohmann::json::object(), sources_, *totals_, false);
         sampler_.emplace(std::move(clock), sources_, *writer_, rates);
         sampler_->start();

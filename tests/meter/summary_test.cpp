@@ -25,6 +25,7 @@ Totals::Entry entry(std::string device, std::string component, std::string metho
     entry.method = std::move(method);
     entry.counter_j = counter;
     entry.integrated_j = integrated;
+    entry.covered_s = 10;
     return entry;
 }
 
@@ -72,6 +73,42 @@ TEST(Summary, SaysSimulatedAndEstimated) {
     const std::string text = summary(in, machine);
     EXPECT_THAT(text, HasSubstr("simulated, counter"));
     EXPECT_THAT(text, HasSubstr("estimated, integrated power"));
+}
+
+TEST(Summary, TellsWhatACounterWentThrough) {
+    class Eventful final : public sensors::Source {
+      public:
+        using Source::Source;
+        void read(std::span<double>) noexcept override {}
+        sensors::CounterEvents events() const override { return {.wraps = 1, .resets = 1, .frozen = 2}; }
+    };
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "sampled", 55, 3000), entry("cpu0", "cpu", "counter", 0, {})};
+    in.energies[0].doubt = "was reset";
+    in.energies[1].doubt = "did not move";
+    sensors::Machine machine;
+    machine.sources.push_back(
+        std::make_unique<Eventful>(source_info("nvml.energy", "gpu0", {sensors::Metric::gpu_energy_j})));
+    const std::string text = summary(in, machine);
+    EXPECT_THAT(text, HasSubstr("GPU      3000 J     integrated power (the counter of gpu0 was reset), mean"));
+    EXPECT_THAT(text, HasSubstr("lacks    CPU (the counter of cpu0 did not move), DRAM"));
+    EXPECT_THAT(text, HasSubstr("warning  nvml.energy of gpu0: the energy counter was reset, stood still while "
+                                "power was drawn (2 times)"));
+}
+
+TEST(Summary, ADeviceThatWasLostIsNoWhole) {
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "counter", 2000, 2000), entry("gpu1", "gpu", "counter", 500, 500)};
+    in.energies[0].epochs_j = 2000;
+    in.energies[1].covered_s = 2.5;
+    in.epochs = {.count = 1, .seconds = 10};
+    in.warnings = coverage_warnings(in.energies, in.command_s);
+    ASSERT_EQ(in.warnings.size(), 1U);
+    const std::string text = summary(in, {});
+    EXPECT_THAT(text, HasSubstr("GPU      at least 2500 J"));
+    EXPECT_THAT(text, HasSubstr("mean 200.0 W per GPU while read (2 GPUs)"));
+    EXPECT_THAT(text, HasSubstr("epochs   1, mean 10.00 s\n")) << "no energy of an epoch";
+    EXPECT_THAT(text, HasSubstr("warning  gpu1 was read for 2.500 s of 10.00 s only"));
 }
 
 TEST(Summary, NamesTheSignalAndWhatWasLost) {

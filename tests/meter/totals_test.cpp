@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/totals.h"
 
+#include <array>
 #include <cmath>
 #include <random>
+#include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +24,7 @@ TEST(EnergyLine, InterpolatesACounterAtItsEdges) {
     line.add(second, 1100);
     line.edge(second * 3 / 2, false, 0);
     line.add(2 * second, 1300);
-    EXPECT_DOUBLE_EQ(*line.energy_j(0), 50 + 100);
+    EXPECT_DOUBLE_EQ(line.sum(0)->energy_j, 50 + 100);
 }
 
 TEST(EnergyLine, IntegratesPowerByTheTrapezoidRule) {
@@ -30,7 +33,7 @@ TEST(EnergyLine, IntegratesPowerByTheTrapezoidRule) {
     line.edge(second, false, 0);
     line.add(0, 100);
     line.add(2 * second, 300);  // 100 + 100 t: 150 to 200 W over half a second
-    EXPECT_DOUBLE_EQ(*line.energy_j(0), 175 * 0.5);
+    EXPECT_DOUBLE_EQ(line.sum(0)->energy_j, 175 * 0.5);
 }
 
 TEST(EnergyLine, BridgesAFailedReadOfACounterOnly) {
@@ -45,8 +48,8 @@ TEST(EnergyLine, BridgesAFailedReadOfACounterOnly) {
         counter.add(i * second, values[i]);
         power.add(i * second, values[i]);
     }
-    EXPECT_DOUBLE_EQ(*counter.energy_j(0), 300);
-    EXPECT_DOUBLE_EQ(*power.energy_j(0), 150) << "no straight line across the gap";
+    EXPECT_DOUBLE_EQ(counter.sum(0)->energy_j, 300);
+    EXPECT_DOUBLE_EQ(power.sum(0)->energy_j, 150) << "no straight line across the gap";
 }
 
 TEST(EnergyLine, LeavesAGapOfMissingSamplesOut) {
@@ -57,7 +60,7 @@ TEST(EnergyLine, LeavesAGapOfMissingSamplesOut) {
     line.add(second, 100);
     line.add(10 * second, 100);
     line.add(11 * second, 100);
-    EXPECT_DOUBLE_EQ(*line.energy_j(0), 200);
+    EXPECT_DOUBLE_EQ(line.sum(0)->energy_j, 200);
 }
 
 TEST(EnergyLine, TakesACounterThatWentBackwardsAsReset) {
@@ -68,15 +71,15 @@ TEST(EnergyLine, TakesACounterThatWentBackwardsAsReset) {
     line.add(second, 1100);
     line.add(2 * second, 10);
     line.add(3 * second, 60);
-    EXPECT_DOUBLE_EQ(*line.energy_j(0), 150);
+    EXPECT_DOUBLE_EQ(line.sum(0)->energy_j, 150);
 }
 
 TEST(EnergyLine, TellsNothingFromLessThanTwoSamples) {
     EnergyLine line(true, second);
     line.edge(0, true, 0);
-    EXPECT_FALSE(line.energy_j(0));
+    EXPECT_FALSE(line.sum(0));
     line.add(0, 5);
-    EXPECT_FALSE(line.energy_j(0));
+    EXPECT_FALSE(line.sum(0));
 }
 
 TEST(EnergyLine, AnOpenSpanDoesNotCount) {
@@ -86,7 +89,25 @@ TEST(EnergyLine, AnOpenSpanDoesNotCount) {
     line.edge(second, true, 1);
     line.add(0, 0);
     line.add(4 * second, 400);
-    EXPECT_DOUBLE_EQ(*line.energy_j(1), 100);
+    EXPECT_DOUBLE_EQ(line.sum(1)->energy_j, 100);
+}
+
+TEST(EnergyLine, TellsWhatItsEnergyIsOf) {
+    EnergyLine power(false, 2 * second);
+    EnergyLine counter(true, 2 * second);
+    for (EnergyLine* line : {&power, &counter}) {
+        line->edge(second / 4, true, 0);
+        line->edge(11 * second, false, 0);
+        for (const std::int64_t at : {0, 1, 7, 9}) {
+            line->add(at * second, at == 7 ? 50 : 100);
+        }
+    }
+    EXPECT_DOUBLE_EQ(power.sum(0)->covered_s, 0.75 + 2) << "neither the gap nor what no sample follows";
+    EXPECT_DOUBLE_EQ(counter.sum(0)->covered_s, 8.75);
+    EXPECT_DOUBLE_EQ(counter.sum(0)->reach_s, 0.25 + 2);
+    EXPECT_EQ(counter.sum(0)->resets, 1U);
+    EXPECT_EQ(power.sum(0)->resets, 0U);
+    EXPECT_DOUBLE_EQ(power.peak(), 100);
 }
 
 /// Any cutting of time into adjacent spans adds up to the whole.
@@ -110,7 +131,7 @@ TEST(EnergyLine, SpansAddUpToTheWhole) {
         line.edge(time, false, 0);
         line.edge(time, false, 1);
         line.add(time + 1, value);
-        EXPECT_NEAR(*line.energy_j(1), *line.energy_j(0), 1e-6 * (1 + std::abs(*line.energy_j(0))));
+        EXPECT_NEAR(line.sum(1)->energy_j, line.sum(0)->energy_j, 1e-6 * (1 + std::abs(line.sum(0)->energy_j)));
     }
 }
 
@@ -127,7 +148,7 @@ class TotalsOfAGpu : public testing::Test {
         sources_.push_back(std::make_unique<FakeSource>(
             source_info("nvml.energy", "gpu0", {sensors::Metric::gpu_energy_j}, true),
             [](std::span<double>) {}));
-        totals_.emplace(devices_, sources_, 5 * second);
+        totals_.emplace(devices_, sources_, 1, 1);
     }
     std::vector<sensors::Device> devices_{device("gpu0", "gpu")};
     Sources sources_;
@@ -148,6 +169,57 @@ TEST_F(TotalsOfAGpu, KeepsCounterAndIntegralSideBySide) {
     EXPECT_DOUBLE_EQ(*entries[0].counter_j, 840);
     EXPECT_DOUBLE_EQ(*entries[0].integrated_j, 800);
     EXPECT_DOUBLE_EQ(*entries[0].best(), 840);
+}
+
+TEST_F(TotalsOfAGpu, ACounterThatCannotBeTrueGivesWayToTheIntegral) {
+    const double nan = std::nan("");
+    for (const auto& [doubt, readings] : std::initializer_list<std::pair<std::string, std::array<double, 5>>>{
+             {"did not move", {100, 100, 100, 100, 100}},
+             {"was reset", {0, 200, 400, 0, 200}},
+             {"gave no readings for a while", {0, 200, nan, nan, nan}},
+             {"contradicts the power", {0, 10, 20, 30, 40}},
+             {"contradicts the power", {0, 2000, 4000, 6000, 8000}},
+         }) {
+        sources_.clear();
+        make({sensors::Metric::gpu_power_w});
+        totals_->command_edge(0, true);
+        for (int i = 0; i <= 4; ++i) {
+            add(0, i * second, {200});
+            add(1, i * second, {readings[static_cast<std::size_t>(i)]});
+        }
+        totals_->command_edge(4 * second, false);
+        const auto entry = totals_->entries().at(0);
+        EXPECT_EQ(entry.doubt, doubt);
+        EXPECT_EQ(entry.method, "sampled") << doubt;
+        EXPECT_DOUBLE_EQ(entry.best().value(), 800) << doubt;
+    }
+}
+
+TEST_F(TotalsOfAGpu, ACounterAloneThatDidNotMoveTellsNothing) {
+    make({sensors::Metric::gpu_busy_pct});
+    totals_->command_edge(0, true);
+    add(1, 0, {7});
+    add(1, second / 20, {7});
+    totals_->command_edge(second / 20, false);
+    EXPECT_EQ(totals_->entries().at(0).doubt, "did not move");
+    EXPECT_FALSE(totals_->entries().at(0).best());
+}
+
+TEST_F(TotalsOfAGpu, ALostDeviceCoversOnlyPartOfTheCommand) {
+    make({sensors::Metric::gpu_power_w});
+    totals_->command_edge(0, true);
+    totals_->epoch_edge(0, true, 0);
+    for (int i = 0; i <= 4; ++i) {
+        add(0, i * second, {i < 2 ? 200 : std::nan("")});
+        add(1, i * second, {i < 2 ? 200.0 * i : std::nan("")});
+    }
+    totals_->epoch_edge(4 * second, false, 0);
+    totals_->command_edge(4 * second, false);
+    const auto entry = totals_->entries().at(0);
+    EXPECT_DOUBLE_EQ(entry.best().value(), 200);
+    EXPECT_DOUBLE_EQ(entry.covered_s, 1);
+    EXPECT_FALSE(entry.covers(4));
+    EXPECT_FALSE(entry.epochs_j) << "no epoch was covered whole";
 }
 
 TEST_F(TotalsOfAGpu, PrefersTheInstantPower) {
