@@ -38,8 +38,8 @@ TEST(PmCounters, a_gpu_that_a_driver_knows_is_left_to_it) {
     const FixtureTree tree("cray_ex");
     Machine machine;
     machine.gpus_on_node = 1;  // and the job may use none of them
-    const Options options;
-    const Environment environment;
+    const Options options{};
+    const Environment environment{};
     Discovery discovery{options, tree, environment, machine};
     discover_pm_counters(discovery);
     const auto accel = std::ranges::find(machine.reports, "pm_counters accel0_energy", &SensorReport::name);
@@ -77,9 +77,9 @@ TEST(AcpiPower, processor_inside_a_counted_gpu_module_is_not_counted_again) {
     info.scope = "gpu module";
     info.metrics = {Metric::gpu_energy_j};
     machine.sources.push_back(std::make_unique<Module>(info));
-    const Options options;
+    const Options options{};
     const FixtureTree files("grace_hopper");
-    const Environment environment;
+    const Environment environment{};
     Discovery discovery{options, files, environment, machine};
     discover_acpi_power(discovery);
     EXPECT_EQ(machine.sources.size(), 1U);
