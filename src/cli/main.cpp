@@ -114,9 +114,11 @@ int main(int argc, char** argv) {
     } catch (const std::filesystem::filesystem_error& error) {
         fmt::print(stderr, "joulemark: {}\n", joulemark::files::sentence(error));
         return static_cast<int>(ExitCode::environment);
-    } catch (const std::system_error& error) {  // of fmt::print
-        fmt::print(stderr, "joulemark: the result could not be written to standard output: {}\n",
-                   error.code().message());
+    } catch (const std::system_error& error) {
+        // Of the stream when it fails in the middle of a result; else of a thread that could not be started.
+        const char* what = std::ferror(stdout) != 0 ? "the result could not be written to standard output"
+                                                    : "the system's limits leave no room to work (ulimit -a)";
+        fmt::print(stderr, "joulemark: {}: {}\n", what, error.code().message());
         return static_cast<int>(ExitCode::environment);
     } catch (const joulemark::Error& error) {
         fmt::print(stderr, "joulemark: {}\n", error.what());

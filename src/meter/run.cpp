@@ -9,7 +9,9 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -49,6 +51,12 @@ constexpr auto ranks_come_within = 5s;
 /// What fails here is Joulemark's failure and not the command's.
 template <typename Prepare>
 auto before_child(Prepare&& prepare) {
+    const auto no_room = [](const std::string& reason) {
+        return Error(ExitCode::before_child,
+                     fmt::format("the meter cannot start: {}: raise the limits on memory and processes "
+                                 "(ulimit -v, -u, or the job's)",
+                                 reason));
+    };
     try {
         return prepare();
     } catch (const Error& error) {
@@ -56,6 +64,10 @@ auto before_child(Prepare&& prepare) {
                     error.what());
     } catch (const std::filesystem::filesystem_error& error) {
         throw Error(ExitCode::before_child, files::sentence(error));
+    } catch (const std::system_error& error) {  // the standard library's, of a thread
+        throw no_room(error.code().message());
+    } catch (const std::bad_alloc&) {
+        throw no_room("no memory");
     }
 }
 
@@ -287,11 +299,13 @@ std::vector<Election::Sampler::End> MeteredRun::failed_ranks() const {
 }
 
 int MeteredRun::run(LogReaders readers) {
-    sampler_.start();
-    if (election_) {
-        election_->announce(socket_.path());
-        patient_until_ = std::chrono::steady_clock::now() + ranks_come_within;
-    }
+    before_child([&] {
+        sampler_.start();
+        if (election_) {
+            election_->announce(socket_.path());
+            patient_until_ = std::chrono::steady_clock::now() + ranks_come_within;
+        }
+    });
     release_startup_memory();
     idle(run_format::idle_before_region);
     if (relay_.interrupted().stop_requested()) {
@@ -448,7 +462,8 @@ int run(const RunOptions& options) {
     const launch::Lookup lookup = [](const char* name) { return std::getenv(name); };
     const launch::RankEnvironment ranks = launch::rank_environment(lookup);
     LogReaders readers = make_readers(options);
-    SignalRelay relay;
+    const auto signals = before_child([] { return std::make_unique<SignalRelay>(); });
+    SignalRelay& relay = *signals;
     std::optional<Election::Sampler> election;
     if (ranks.world_size > 1 && ranks.local_world_size.value_or(2) > 1) {
         auto role = before_child(
@@ -460,7 +475,8 @@ int run(const RunOptions& options) {
     }
     // A heap per thread is more than a meter should take, and so is what drivers allocate only to start.
     mallopt(M_ARENA_MAX, 1);
-    sensors::Machine machine = sensors::discover({.estimate_cpu = options.estimate_cpu});
+    sensors::Machine machine =
+        before_child([&] { return sensors::discover({.estimate_cpu = options.estimate_cpu}); });
     std::optional<controls::Controls> controls = apply_controls(options, machine);
     malloc_trim(0);
     const auto metered = before_child([&] {

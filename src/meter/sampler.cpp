@@ -103,6 +103,9 @@ class Roll {
     void enter() {
         change([this] { ++entered_; });
     }
+    void withdraw() {
+        change([this] { --entered_; });
+    }
     void seat() {
         change([this] { ++seated_; });
     }
@@ -268,13 +271,18 @@ void Sampler::State::wait_slow() {
 template <typename Body>
 void Sampler::State::spawn(Body body) {
     roll.enter();
-    threads.emplace_back([this, body] {
-        // From its first sleep on a simulated clock waits for this thread: it must not run ahead before.
-        clock->sleep_until(clock->now_ns(), std::stop_token());
-        roll.seat();
-        body();
-        roll.leave();
-    });
+    try {
+        threads.emplace_back([this, body] {
+            // From its first sleep on a simulated clock waits for this thread: it must not run ahead before.
+            clock->sleep_until(clock->now_ns(), std::stop_token());
+            roll.seat();
+            body();
+            roll.leave();
+        });
+    } catch (...) {  // no more threads: those that run are stopped, and nobody waits for this one
+        roll.withdraw();
+        throw;
+    }
 }
 
 Sampler::Sampler(std::shared_ptr<Clock> clock, const std::vector<std::unique_ptr<sensors::Source>>& sources,

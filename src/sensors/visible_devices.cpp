@@ -153,7 +153,14 @@ Visibility from_slurm(std::string_view name, const std::string& list, std::span<
     Visibility visibility;
     visibility.source = fmt::format("{}={}", name, list);
     Gpus chosen;
-    std::size_t listed = 0;
+    const auto number_of = [](const GpuIdentity& gpu) {
+        return gpu.minor ? static_cast<std::int64_t>(*gpu.minor) : gpu.index;
+    };
+    std::int64_t greatest = -1;  // a range is followed no further, whatever its end
+    for (const GpuIdentity& gpu : gpus) {
+        greatest = std::max(greatest, number_of(gpu));
+    }
+    std::int64_t listed = 0;
     for (const std::string_view entry : entries(list)) {
         const std::size_t dash = entry.find('-');
         const auto low = whole_number(entry.substr(0, dash));
@@ -162,17 +169,15 @@ Visibility from_slurm(std::string_view name, const std::string& list, std::span<
             visibility.warnings.push_back(fmt::format("{}: '{}' is no number and is ignored", name, entry));
             continue;
         }
-        for (int number = *low; number <= *high; ++number) {
-            ++listed;
-            const auto found = std::ranges::find_if(gpus, [number](const GpuIdentity& gpu) {
-                return (gpu.minor ? static_cast<int>(*gpu.minor) : gpu.index) == number;
-            });
+        listed += std::max<std::int64_t>(0, std::int64_t{*high} - *low + 1);
+        for (std::int64_t number = *low; number <= std::min<std::int64_t>(*high, greatest); ++number) {
+            const auto found = std::ranges::find(gpus, number, number_of);
             if (found != gpus.end()) {
                 chosen.push_back(&*found);
             }
         }
     }
-    if (chosen.size() < listed) {
+    if (std::ssize(chosen) < listed) {
         visibility.warnings.push_back(fmt::format("{} lists {} GPUs, {} of which can be reached from here",
                                                   name, listed, chosen.size()));
     }

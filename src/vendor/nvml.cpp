@@ -221,7 +221,7 @@ Reading<std::vector<unsigned>> Device::supported_sm_clocks_mhz() const {
     std::vector<unsigned> clocks(most);
     unsigned count = most;
     status = call(api_->supported_graphics_clocks, handle_, memory.front(), &count, clocks.data());
-    clocks.resize(status == api::success ? count : 0);
+    clocks.resize(status == api::success ? std::min(count, most) : 0);
     std::ranges::sort(clocks, std::greater{});
     return {status, clocks};
 }

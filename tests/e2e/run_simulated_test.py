@@ -5,6 +5,7 @@ import csv
 import glob
 import json
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -64,6 +65,30 @@ class SimulatedRun(unittest.TestCase):
     def counter(self, device):
         return [(int(r["time_ns"]), float(r["energy_j"]))
                 for r in table(self.file("gpu.csv")) if r["device"] == device and r["energy_j"]]
+
+    def test_a_meter_without_room_says_so_and_starts_nothing(self):
+        self.create("--gpus", "2")
+        ran = os.path.join(self.folder.name, "ran")
+        statuses = set()
+        for mib in range(0, 1200, 40):
+            def limit():
+                resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.RLIM_INFINITY))  # each thread's
+                resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+
+            if subprocess.run([JOULEMARK, "--version"], capture_output=True, preexec_fn=limit).returncode != 0:
+                continue  # the program itself does not fit
+            done = subprocess.run([JOULEMARK, "run", "-q", "-o", self.results, "--run-id", str(mib), "--", "touch", ran],
+                                  capture_output=True, text=True, timeout=100, env=self.environment, preexec_fn=limit)
+            with self.subTest(mib=mib):
+                self.assertIn(done.returncode, (0, 125), done.stderr)
+                self.assertEqual(os.path.exists(ran), done.returncode == 0)
+                if done.returncode == 125:
+                    self.assertRegex(done.stderr, r"\Ajoulemark: the meter cannot start: [^\n]+\n\Z")
+            statuses.add(done.returncode)
+            if os.path.exists(ran):
+                os.remove(ran)
+        if statuses:
+            self.assertEqual(statuses, {0, 125})
 
     def test_hours_pass_in_seconds_and_the_counter_agrees(self):
         self.create("--accelerator", "H100", "--gpus", "2")

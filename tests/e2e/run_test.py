@@ -462,6 +462,20 @@ class Crashes(RunTest):
                 with open(self.path("out")) as file:
                     self.assertEqual(file.read(), "out\n")
 
+    def test_no_room_for_threads_is_told_as_such(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_STACK, (8 << 30, resource.RLIM_INFINITY))  # each thread's
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+        if subprocess.run([JOULEMARK, "--version"], capture_output=True, preexec_fn=limit).returncode != 0:
+            self.skipTest("this build needs more address space")
+        self.assertEqual(self.run_metered("true").returncode, 0)
+        done = subprocess.run([JOULEMARK, "analyze", self.results], capture_output=True, text=True, preexec_fn=limit)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"\Ajoulemark: the system's limits leave no room to work[^\n]+\n\Z")
+        done = self.run_metered("true", options=["--run-id", "x"], preexec_fn=limit)
+        self.assertEqual(done.returncode, 125)
+
     def test_a_full_disk_costs_rows_and_nothing_else(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))

@@ -121,6 +121,12 @@ TEST(VisibleDevices, slurm_step_comes_before_job) {
     EXPECT_THAT(nvidia({{"SLURM_JOB_GPUS", "0,1,2,3"}, {"SLURM_STEP_GPUS", "3"}}).indices, ElementsAre(0));
 }
 
+TEST(VisibleDevices, ARangeOfSlurmsEndsWhereTheGpusDo) {
+    const Visibility visible = nvidia({{"SLURM_JOB_GPUS", "0-2147483647"}});
+    EXPECT_EQ(visible.indices.size(), 4U);
+    EXPECT_THAT(visible.warnings, ElementsAre(HasSubstr("lists 2147483648 GPUs, 4 of which")));
+}
+
 TEST(VisibleDevices, slurm_gpus_behind_a_device_cgroup_are_told) {
     const Visibility visible = nvidia({{"SLURM_JOB_GPUS", "2,3,4,5"}});
     EXPECT_THAT(visible.indices, ElementsAre(0, 1));
