@@ -6,6 +6,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_UNITY_BUILD ${JOULEMARK_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_package(Threads REQUIRED)
@@ -19,8 +21,10 @@ if(CCACHE_PROGRAM)
 endif()
 
 add_library(joulemark_warnings INTERFACE)
-# -Wrestrict misfires on std::string in GCC 12 (its bug 105651).
+# -Wrestrict misfires on std::string in GCC 12 (its bug 105651); -Wsubobject-linkage takes a file that is compiled
+# together with others for a header.
 target_compile_options(joulemark_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-restrict
+                                                    $<$<AND:$<BOOL:${JOULEMARK_UNITY}>,$<COMPILE_LANGUAGE:CXX>>:-Wno-subobject-linkage>
                                                     $<$<BOOL:${JOULEMARK_WERROR}>:-Werror>)
 
 # Parsing JSON, CLI11 and GoogleTest takes longer than compiling most of our files: each is parsed once, for the
@@ -73,17 +77,13 @@ function(joulemark_library name)
   joulemark_use_headers(joulemark_${name} library)
 endfunction()
 
-# For what includes libtorch: its header alone costs each unit ten seconds of template instantiation, so that several sources
-# make one, and one precompiled header serves all.
-function(joulemark_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${JOULEMARK_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-endfunction()
-
+# torch.h costs what includes it ten seconds of template instantiation: one precompiled header serves all, and our side
+# of libtorch is not hot. (What is, in train/data, is in joulemark_train_base.)
+set(JOULEMARK_TORCH_OPTIONS -O1)
 # A program on joulemark_train_core: compiled like that library (programs would get -fPIE, tests -O0), whose header it uses.
 function(joulemark_use_torch_headers target)
-  joulemark_compile_together(${target})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIC -O2)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${JOULEMARK_UNITY} POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC ${JOULEMARK_TORCH_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM joulemark_train_core)
 endfunction()
 
@@ -112,7 +112,8 @@ function(joulemark_test name)
   cmake_path(RELATIVE_PATH CMAKE_BINARY_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE build)
   target_compile_definitions(${name} PRIVATE
     JOULEMARK_FIXTURES="tests/fixtures" JOULEMARK_BINARY_DIR="${build}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  # Each test file apart: their helpers may share names.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120)
 endfunction()
 

@@ -13,7 +13,7 @@
 namespace joulemark::sim {
 namespace {
 
-struct Line {
+struct BurstsLine {
     std::vector<std::string> bursts;
     unsigned repeats = 10, gpu = 0;
     double gap_s = 0, vary = 0;
@@ -38,7 +38,7 @@ Burst parse(const std::string& spec) {
     throw bad_input("--burst '{}' must read NAME=WATTS:SECONDS, such as step=400:0.3", spec);
 }
 
-void run(const Line& line) {
+void run(const BurstsLine& line) {
     State& state = state_of_environment();
     const std::vector<unsigned> visible = visible_gpus(state);
     if (line.gpu >= visible.size()) {
@@ -88,7 +88,7 @@ void run(const Line& line) {
 }  // namespace
 
 void add_bursts(CLI::App& app) {
-    auto line = std::make_shared<Line>();
+    auto line = std::make_shared<BurstsLine>();
     CLI::App* command =
         app.add_subcommand("bursts", "Bursts of load on one simulated GPU, each marked as a region");
     command->add_option("--burst", line->bursts, "NAME=WATTS:SECONDS; one after the other where repeated")

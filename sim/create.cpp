@@ -8,7 +8,7 @@
 namespace joulemark::sim {
 namespace {
 
-struct Line {
+struct CreateLine {
     std::string path, accelerator = "V100", clock = "virtual", sensors;
     unsigned gpus = 1;
     std::uint64_t seed = 1;
@@ -20,7 +20,7 @@ struct Line {
 constexpr const char* control_functions[] = {
     "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks"};
 
-void create(const Line& line) {
+void create(const CreateLine& line) {
     Options options;
     options.profile = find_profile(line.accelerator);
     if (options.profile == nullptr) {
@@ -68,7 +68,7 @@ void create(const Line& line) {
 }  // namespace
 
 void add_create(CLI::App& app) {
-    auto line = std::make_shared<Line>();
+    auto line = std::make_shared<CreateLine>();
     CLI::App* command =
         app.add_subcommand("create", "Makes simulated GPUs: the file that JOULEMARK_SIM names");
     command->add_option("STATE", line->path, "File to make; an old one is replaced")->required();

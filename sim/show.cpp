@@ -10,13 +10,13 @@
 namespace joulemark::sim {
 namespace {
 
-struct Line {
+struct ShowLine {
     std::string path;
     std::optional<std::int64_t> from_ns, to_ns;
     bool json = false;
 };
 
-void show(const Line& line) {
+void show(const ShowLine& line) {
     const auto opened = State::open(line.path);
     if (!opened) {
         throw environment_error("{}; {}", opened.failure().reason, opened.failure().remedy);
@@ -70,7 +70,7 @@ void show(const Line& line) {
 }  // namespace
 
 void add_show(CLI::App& app) {
-    auto line = std::make_shared<Line>();
+    auto line = std::make_shared<ShowLine>();
     CLI::App* command =
         app.add_subcommand("show", "State of simulated GPUs, and the exact energies between two times");
     command->add_option("STATE", line->path, "File of `joulemark-sim create`")->required();

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Line {
+struct TrainLine {
     std::string workload = "resnet50", truth;
     unsigned gpus = 0;
     std::uint64_t local_batch = 0, global_batch = 0, epochs = 1, warmup_epochs = 0, samples = 0, seed = 0;
@@ -53,7 +53,7 @@ std::vector<unsigned> choose_gpus(const State& state, unsigned wanted) {
     return gpus;
 }
 
-std::uint64_t choose_local_batch(const Line& line, std::size_t gpus) {
+std::uint64_t choose_local_batch(const TrainLine& line, std::size_t gpus) {
     if (line.global_batch == 0) {
         return line.local_batch > 0 ? line.local_batch : 128;
     }
@@ -65,7 +65,7 @@ std::uint64_t choose_local_batch(const Line& line, std::size_t gpus) {
 
 class Training {
   public:
-    explicit Training(const Line& line)
+    explicit Training(const TrainLine& line)
         : line_(line),
           state_(state_of_environment()),
           gpus_(choose_gpus(state_, line.gpus)),
@@ -156,7 +156,7 @@ class Training {
         return (std::uint64_t{1200} << 20) + local_batch_ * (std::uint64_t{90} << 20);
     }
 
-    Line line_;
+    TrainLine line_;
     State& state_;
     std::vector<unsigned> gpus_;
     Truth truth_;
@@ -165,7 +165,7 @@ class Training {
     Marks marks_;
 };
 
-void train(const Line& line) {
+void train(const TrainLine& line) {
     if (line.epochs == 0) {
         throw bad_input("--epochs has to be at least 1");
     }
@@ -178,7 +178,7 @@ void train(const Line& line) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-    auto line = std::make_shared<Line>();
+    auto line = std::make_shared<TrainLine>();
     CLI::App* command =
         app.add_subcommand("train", "Trains on simulated GPUs: speed and power follow the ground truth");
     command->add_option("--gpus", line->gpus, "How many of the visible GPUs (default: all)");

@@ -11,12 +11,12 @@
 namespace joulemark::sim {
 namespace {
 
-struct Line {
+struct WorkLine {
     double seconds = 0, busy_pct = 100, power_w = 0, memory_gib = 1;
     std::vector<unsigned> gpus = {0};
 };
 
-void work(const Line& line) {
+void work(const WorkLine& line) {
     State& state = state_of_environment();
     const std::vector<unsigned> visible = visible_gpus(state);
     if (!(line.seconds > 0 && line.seconds < 1e9)) {
@@ -93,7 +93,7 @@ void Job::run(const std::function<Pace(const Limits&)>& pace) {
 }
 
 void add_work(CLI::App& app) {
-    auto line = std::make_shared<Line>();
+    auto line = std::make_shared<WorkLine>();
     CLI::App* command = app.add_subcommand("work", "Keeps simulated GPUs busy for a while");
     command->add_option("--seconds", line->seconds, "Duration")->required();
     command->add_option("--power-w", line->power_w, "Power of each GPU; the power limit cuts it")->required();

@@ -137,15 +137,15 @@ void warn_of_billing(std::vector<Warning>& warnings, const RunMetrics& run) {
 
 /// Equal codes of many runs become one line that names the first.
 std::vector<Warning> collected(const std::vector<RunMetrics>& runs) {
-    struct Group {
+    struct Said {
         std::string first_run, text;
         std::set<std::string> runs;
     };
     std::vector<std::string> order;
-    std::map<std::string, Group> groups;
+    std::map<std::string, Said> groups;
     for (const RunMetrics& run : runs) {
         for (const Warning& warning : run.warnings) {
-            Group& group = groups[warning.code];
+            Said& group = groups[warning.code];
             if (group.runs.empty()) {
                 order.push_back(warning.code);
                 group.first_run = run.run;
@@ -156,7 +156,7 @@ std::vector<Warning> collected(const std::vector<RunMetrics>& runs) {
     }
     std::vector<Warning> lines;
     for (const std::string& code : order) {
-        const Group& group = groups[code];
+        const Said& group = groups[code];
         const std::size_t more = group.runs.size() - 1;
         lines.push_back(
             {code,

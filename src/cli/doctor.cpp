@@ -16,6 +16,7 @@
 
 #include "cli/calibrate.h"
 #include "cli/commands.h"
+#include "core/json.h"
 #include "report/terminal.h"
 #include "sensors/catalog.h"
 #include "sensors/probe.h"
@@ -133,10 +134,6 @@ std::vector<LauncherReport> find_launchers() {
         launchers.push_back({"slurm", "available", *srun + ", outside any allocation"});
     }
     return launchers;
-}
-
-nlohmann::json or_null(const std::optional<double>& value) {
-    return value ? nlohmann::json(*value) : nullptr;
 }
 
 nlohmann::json to_json(const Machine& machine, const std::vector<ControlReport>& controls,
@@ -274,7 +271,8 @@ int doctor_command(const Arguments& arguments) {
     app.add_flag(
         "--calibrate", calibrated,
         "Measure refresh, lag and averaging window of the GPUs' energy counters and power readings, and keep "
-        "them for later runs: under joulemark-train square-wave, or a load that marks its bursts, given after --");
+        "them for later runs: under joulemark-train square-wave, or a load that marks its bursts, given "
+        "after --");
     if (!parse(app, arguments)) {
         return 0;
     }

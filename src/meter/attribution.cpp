@@ -23,8 +23,6 @@ using Eigen::VectorXd;
 constexpr std::size_t most_activities = 32;
 /// With fewer repeats their scatter says nothing: a bound follows from the edges then.
 constexpr std::size_t repeats_for_scatter = 5;
-/// No edge and no refresh is known better than this, however well a model fits.
-constexpr double clock_error_s = 20e-6;
 
 /// Part of each increment that falls into regions of a kind, by a model of the powers.
 VectorXd shares(const Timeline& timeline, const Eigen::MatrixXd& design, const VectorXd& power, int kind) {

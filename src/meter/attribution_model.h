@@ -11,6 +11,9 @@
 /// The linear model behind attribute(): increments of a counter on the time spent in each activity.
 namespace joulemark::meter::attribution {
 
+/// No edge and no refresh is known better than this, however well a model fits.
+inline constexpr double clock_error_s = 20e-6;
+
 /// A stretch of time in which the same kinds of region are open: the same activity.
 struct Segment {
     double start_s, end_s;

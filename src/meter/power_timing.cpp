@@ -31,8 +31,6 @@ constexpr double longest_window_s = 3;
 constexpr double longest_lag_s = 0.6;
 /// NVML tells power in milliwatts.
 constexpr double resolution_w = 1e-3;
-/// No edge and no refresh is known better than this, however well a model fits.
-constexpr double clock_error_s = 20e-6;
 constexpr int most_rounds = 40;
 
 /// New values near bursts, each between the last read without and the first read with it.

@@ -15,6 +15,7 @@
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/run_format.h"
 #include "launch/hostlist.h"
 #include "meter/calibration_file.h"
@@ -45,11 +46,6 @@ std::optional<std::int64_t> proc_kilobytes(const char* path, std::string_view ke
     const std::string text = proc_value(path, key);
     const auto value = csv::integer(text.substr(0, text.find(' ')));
     return value ? std::optional(*value * 1024) : std::nullopt;
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
 }
 
 json number_or_text(const std::string& text) {

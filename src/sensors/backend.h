@@ -18,6 +18,7 @@ struct Discovery {
     const Environment& environment;
     Machine& machine;
 
+    bool has(const std::string& id) const;
     /// Adds a device unless one of that id exists.
     void add(Device device);
     /// Takes a source into use and reports each of its metrics. `reason` tells of one metric why it is used,

@@ -23,8 +23,12 @@ std::string report_name(const SourceInfo& info) {
 
 }  // namespace
 
+bool Discovery::has(const std::string& id) const {
+    return std::ranges::find(machine.devices, id, &Device::id) != machine.devices.end();
+}
+
 void Discovery::add(Device device) {
-    if (std::ranges::find(machine.devices, device.id, &Device::id) == machine.devices.end()) {
+    if (!has(device.id)) {
         machine.devices.push_back(std::move(device));
     }
 }

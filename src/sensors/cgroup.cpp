@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory and processor time of the job, from its control group, version 1 or 2.
-#include <limits>
 #include <sstream>
 
 #include "sensors/backend.h"
@@ -10,7 +9,6 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* mount = "sys/fs/cgroup";
 
 /// A group's directory for one controller, below the root.

@@ -8,7 +8,6 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr double two_to_64 = 18446744073709551616.0;
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "core/csv.h"
 #include "sensors/backend.h"
@@ -16,7 +15,6 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* rated_variable = "JOULEMARK_CPU_RATED_W";
 
 struct Rated {

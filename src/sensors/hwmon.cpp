@@ -14,15 +14,11 @@ namespace {
 constexpr const char* hwmon = "sys/class/hwmon";
 constexpr std::string_view socket_label = "Esocket";
 
-bool has_device(const Machine& machine, const std::string& id) {
-    return std::ranges::find(machine.devices, id, &Device::id) != machine.devices.end();
-}
-
 /// amd_energy counts microjoules in 64 bits, cores first and then "Esocket0", "Esocket1".
 void take_socket(Discovery& discovery, const std::string& file, const std::string& label) {
     const std::string id = "cpu" + label.substr(socket_label.size());
     const std::string name = "hwmon " + id;
-    if (has_device(discovery.machine, id)) {
+    if (discovery.has(id)) {
         discovery.available(name, "energy", "cpu package", "RAPL gives the same counter and is used");
         return;
     }

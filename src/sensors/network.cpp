@@ -2,7 +2,6 @@
 //
 // Bytes through the node's network: Ethernet interfaces and InfiniBand ports. The node's, not the job's:
 // where several jobs share it, theirs are contained.
-#include <limits>
 
 #include "sensors/backend.h"
 #include "sensors/byte_counter.h"
@@ -10,7 +9,6 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* interfaces = "sys/class/net";
 constexpr const char* host_adapters = "sys/class/infiniband";
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <fmt/ranges.h>
 
@@ -15,7 +14,6 @@ namespace {
 using nvml::Reading;
 namespace api = nvml::api;
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view sampling_note =
     "A100 and H100 look at their power only about a quarter of the time (Yang et al., SC24): periodic load "
     "can mislead";

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,7 +13,6 @@ namespace joulemark::sensors {
 namespace {
 
 namespace api = nvml::api;
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 
 /// A sample of the GPU's performance counters, owned.
 class GpmSample {

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,10 +77,6 @@ std::vector<int> cpu_list(const std::string& text) {
     return cpus;
 }
 
-bool has_device(const Machine& machine, const std::string& id) {
-    return std::ranges::find(machine.devices, id, &Device::id) != machine.devices.end();
-}
-
 }  // namespace
 
 int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu) {
@@ -93,7 +90,7 @@ int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu) {
 void add_perf_rapl(Discovery& discovery, PerfOpener open) {
     const FileTree& files = discovery.files;
     Machine& machine = discovery.machine;
-    const auto type = files.number(std::string(power_events) + "/type");
+    const auto type = files.number(fmt::format("{}/type", power_events));
     if (machine.simulated || !type) {
         return;  // RAPL's own report says why there is none
     }
@@ -110,7 +107,7 @@ void add_perf_rapl(Discovery& discovery, PerfOpener open) {
                 files.number(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu));
             const std::string id = fmt::format("{}{}", domain.component, package.value_or(0));
             const std::string name = fmt::format("perf {}", id);
-            if (has_device(machine, id)) {
+            if (discovery.has(id)) {
                 discovery.available(name, "energy", domain.scope,
                                     "the powercap file of the same counter is used");
                 continue;

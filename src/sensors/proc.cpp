@@ -3,7 +3,6 @@
 // Utilisation and memory of the host, from /proc.
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 #include "sensors/backend.h"
 #include "sensors/cpu_info.h"
@@ -12,7 +11,6 @@
 namespace joulemark::sensors {
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* meminfo = "proc/meminfo";
 
 class BusySource final : public Source {

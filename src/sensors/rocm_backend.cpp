@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 
 #include "core/clock.h"
 #include "sensors/backend.h"
@@ -16,7 +15,6 @@ namespace {
 
 using rocm::Library;
 using rocm::Reading;
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* scope = "gpu board";
 constexpr const char* other_die = "this die says 0: the card's other die reports for both";
 

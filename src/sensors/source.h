@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,9 @@
 #include "sensors/metric.h"
 
 namespace joulemark::sensors {
+
+/// What stands for a value that could not be read.
+inline constexpr double gap = std::numeric_limits<double>::quiet_NaN();
 
 /// A thing that is metered: a GPU, a CPU package, a DRAM domain, the node.
 struct Device {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <optional>
 
 namespace joulemark::stats {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// A closed interval; an infinite end means that the data do not bound the value on that side.
 struct Interval {

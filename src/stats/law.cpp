@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include <boost/math/tools/toms748_solve.hpp>
@@ -19,7 +18,6 @@ namespace {
 
 using Eigen::Index;
 using Eigen::VectorXd;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 const std::array<FormInfo, 6> form_table{{
     {Form::power, "power", "y = a x^b", {"a", "b"}, 3},

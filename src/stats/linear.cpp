@@ -117,7 +117,7 @@ std::vector<double> variance_inflation(const Eigen::MatrixXd& regressors) {
         const Eigen::VectorXd rest = target - others * others.colPivHouseholderQr().solve(target);
         const double unexplained =
             rest.squaredNorm() / (target.array() - target.mean()).matrix().squaredNorm();
-        inflation.push_back(unexplained > 1e-12 ? 1 / unexplained : std::numeric_limits<double>::infinity());
+        inflation.push_back(unexplained > 1e-12 ? 1 / unexplained : infinity);
     }
     return inflation;
 }

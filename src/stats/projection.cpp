@@ -13,7 +13,7 @@ ProjectedMinimum minimise_projected(const std::function<double(double)>& rss, co
     constexpr int steps = 32;
     const double width = (range.high - range.low) / steps;
     int best = 0;
-    double least = std::numeric_limits<double>::infinity();
+    double least = infinity;
     for (int step = 0; step <= steps; ++step) {
         const double sum = rss(range.low + step * width);
         if (sum < least) {
@@ -36,7 +36,7 @@ Interval profile_interval(const std::function<double(double)>& rss, const Projec
         for (double step = 1e-4 * (range.high - range.low);; step *= 2) {
             const double outside = best.at + direction * step;
             if (direction * (outside - limit) >= 0) {
-                return direction * std::numeric_limits<double>::infinity();
+                return direction * infinity;
             }
             if (excess(outside) > 0) {
                 std::uintmax_t iterations = 60;

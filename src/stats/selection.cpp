@@ -7,7 +7,6 @@
 namespace joulemark::stats {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double indistinguishable = 2;
 
 }  // namespace

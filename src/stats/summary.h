@@ -13,8 +13,8 @@ namespace joulemark::stats {
 struct Summary {
     std::size_t n = 0;
     double mean = 0;
-    std::optional<double> sd;      ///< of one repeat, n - 1 in the denominator
-    std::optional<Interval> ci95;  ///< mean -+ t(0.975, n - 1) sd / sqrt(n)
+    std::optional<double> sd = {};      ///< of one repeat, n - 1 in the denominator
+    std::optional<Interval> ci95 = {};  ///< mean -+ t(0.975, n - 1) sd / sqrt(n)
 };
 
 /// Nothing without values. Deviations are taken from the mean (two passes), so that a large common part

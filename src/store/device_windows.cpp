@@ -17,7 +17,6 @@ using sensors::Behaviour;
 using enum sensors::Metric;
 using sensors::Metric;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// A counter's rate is taken over at least this long: most sensors refresh ten times a second.
 constexpr std::int64_t rate_span_ns = ns_per_s;
 /// A sensor that has given this many equal power samples is not following its device. Where it moved before

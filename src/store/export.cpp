@@ -29,8 +29,6 @@ using sensors::File;
 using enum sensors::Metric;
 using sensors::Metric;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
 /// One table, cell by cell in the order of its columns. Appears under its name only when complete.
 class TableWriter {
   public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 #include <nlohmann/json.hpp>
 
 namespace joulemark::store {
+
+/// A value that is not there, where a series or a table has a place for it.
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Something a reader of the results has to know: a stable code and one sentence.
 struct Warning {
@@ -62,9 +66,9 @@ struct Attribution {
     std::string device, name;
     std::int64_t regions = 0;
     double mean_duration_s = 0, mean_energy_j = 0, mean_bound_j = 0;
-    std::optional<double> idle_power_w;              ///< outside all regions
+    std::optional<double> idle_power_w;             ///< outside all regions
     double refresh_s = 0, lag_s = 0, window_s = 0;  ///< of the sensor
-    bool calibrated = false;                         ///< lag and window were known, else fitted
+    bool calibrated = false;                        ///< lag and window were known, else fitted
 };
 
 /// One region of one host; ranks of the host added up. `joulemark.command` is the whole command.
@@ -87,10 +91,10 @@ struct RegionRecord {
 struct HostRecord {
     std::string host;
     nlohmann::json run_json;
-    std::optional<nlohmann::json> end_json;  ///< absent: the host was cut
-    std::vector<RegionRecord> regions;       ///< by start
-    std::vector<Attribution> attributions;
-    std::vector<Warning> warnings;           ///< of the meter (both files) and of reading the folder
+    std::optional<nlohmann::json> end_json = {};  ///< absent: the host was cut
+    std::vector<RegionRecord> regions = {};       ///< by start
+    std::vector<Attribution> attributions = {};
+    std::vector<Warning> warnings = {};  ///< of the meter (both files) and of reading the folder
 };
 
 /// One run over all its hosts.

@@ -11,6 +11,7 @@
 
 #include "core/files.h"
 #include "core/run_format.h"
+#include "store/mean.h"
 
 namespace joulemark::store {
 namespace {
@@ -58,19 +59,6 @@ struct Sum {
             total = total.value_or(0) + *part;
         }
     }
-};
-
-/// Mean weighted by samples; a part that tells no samples counts as one.
-struct Mean {
-    double sum = 0, weight = 0;
-    void add(std::optional<double> part, std::optional<double> samples) {
-        if (part) {
-            const double own = samples && *samples > 0 ? *samples : 1;
-            sum += *part * own;
-            weight += own;
-        }
-    }
-    std::optional<double> value() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 
 /// One region while its edges come in.
@@ -141,9 +129,11 @@ class MarkReader {
         region.samples.add(samples);
         region.updates.add(count(field("updates")));
         region.tokens.add(count(field("tokens")));
-        region.loss.add(csv::number(field("loss")), samples);
+        const double weight =
+            samples && *samples > 0 ? *samples : 1;  // a part that tells no samples counts as one
+        region.loss.add(csv::number(field("loss")), weight);
         if (const auto quality = csv::number(field("quality"))) {
-            region.quality.add(quality, samples);
+            region.quality.add(quality, weight);
             region.quality_name = field("quality_name");
             region.quality_direction = field("quality_direction");
         }

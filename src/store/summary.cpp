@@ -11,23 +11,13 @@
 
 #include "core/run_format.h"
 #include "store/host_digest.h"
+#include "store/mean.h"
 
 namespace joulemark::store {
 namespace {
 
 /// Parts that do not contain each other; "node" contains them all.
 constexpr std::array<std::string_view, 3> parts{"gpu", "cpu", "dram"};
-
-struct Mean {
-    double sum = 0, weight = 0;
-    void add(std::optional<double> value, double with = 1) {
-        if (value) {
-            sum += *value * with;
-            weight += with;
-        }
-    }
-    std::optional<double> value() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
-};
 
 void accumulate(std::optional<double>& total, std::optional<double> part) {
     if (part) {

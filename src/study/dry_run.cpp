@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/csv.h"
+#include "core/json.h"
 #include "core/units.h"
 #include "report/terminal.h"
 #include "study/expectation.h"
@@ -55,11 +56,6 @@ std::string energy_text(const Range& range, bool is_bound) {
 
 json range_json(const std::optional<Range>& range) {
     return range ? json{range->low, range->high} : json();
-}
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json();
 }
 
 json text_or_null(const std::string& text) {

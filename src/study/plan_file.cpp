@@ -6,16 +6,12 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace joulemark::study {
 namespace {
 
 using nlohmann::json;
-
-template <typename T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json();
-}
 
 /// All that changes what a run measures, and is the same for all of them. timeout_s is not: it only ends
 /// runs.

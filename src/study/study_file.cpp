@@ -15,8 +15,6 @@
 namespace joulemark::study {
 namespace {
 
-constexpr double positive = std::numeric_limits<double>::min();
-
 constexpr std::array<std::string_view, 21> study_keys{
     "study",   "repeats", "train_seed", "order",     "seed",     "workload",      "workloads",
     "factors", "design",  "baseline",   "series",    "launcher", "launcher_args", "gpus_per_node",
@@ -254,8 +252,9 @@ Study read(const YAML::Node& root, const std::filesystem::path& file) {
             if (!entry.value.IsScalar()) {
                 throw map.error(entry.value, "'{}' in 'env' must be a single value", entry.key);
             }
-            const bool is_name = !entry.key.empty() && std::isdigit(static_cast<unsigned char>(entry.key[0])) == 0 &&
-                                 std::ranges::all_of(entry.key, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+            const bool is_name =
+                !entry.key.empty() && std::isdigit(static_cast<unsigned char>(entry.key[0])) == 0 &&
+                std::ranges::all_of(entry.key, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
             if (!is_name) {
                 throw map.error(entry.key_node, "'{}' in 'env' cannot be the name of a variable", entry.key);
             }

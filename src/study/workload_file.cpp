@@ -9,7 +9,6 @@
 namespace joulemark::study {
 namespace {
 
-constexpr double positive = std::numeric_limits<double>::min();
 constexpr double any = std::numeric_limits<double>::lowest();
 
 constexpr std::array<std::string_view, 13> workload_keys{

@@ -157,8 +157,7 @@ std::optional<double> YamlMap::number(std::string_view key, double least) const 
     }
     const auto value = scalar_number(entry->value);
     if (!value || *value < least) {
-        const bool is_positive = least == std::numeric_limits<double>::min();
-        const std::string range = is_positive ? " above 0"
+        const std::string range = least == positive ? " above 0"
                                   : least == std::numeric_limits<double>::lowest()
                                       ? ""
                                       : fmt::format(" of at least {}", least);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ std::string place(const std::string& file, const YAML::Node& node);
 
 /// The candidate nearest to a misspelt name as "; did you mean 'x'?", or the list of them when none is near.
 std::string suggestion(std::string_view name, std::span<const std::string_view> candidates);
+
+/// As the least of a number: any above 0.
+inline constexpr double positive = std::numeric_limits<double>::min();
 
 /// A mapping whose keys are all known and all different; yaml-cpp itself accepts doubled ones silently and
 /// lets the last win. All accessors throw bad_input with file, line and column; `what` names the mapping.
@@ -43,7 +47,7 @@ class YamlMap {
 
     std::optional<std::string> text(std::string_view key) const;
     std::optional<std::string> one_of(std::string_view key, std::span<const std::string_view> choices) const;
-    /// `least` may be numeric_limits::min() for any positive number, or lowest() for any at all.
+    /// `least` may be `positive`, or numeric_limits::lowest() for any number at all.
     std::optional<double> number(std::string_view key, double least) const;
     std::optional<std::int64_t> integer(std::string_view key, std::int64_t least,
                                         std::int64_t most = 1'000'000'000) const;

@@ -186,12 +186,15 @@ class Statuses(RunTest):
 
     def test_a_file_size_limit_is_told_and_not_inherited(self):
         self.run_metered("true", options=["--run-id", "x"])
-        limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
-        done = subprocess.run([JOULEMARK, "export", self.results, "-o", self.path("x.csv")],
-                              capture_output=True, text=True, **limit)
+        def limit(size):
+            return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))}
+
+        done = subprocess.run([JOULEMARK, "export", self.results, "-d", self.path("tables")],
+                              capture_output=True, text=True, **limit(1000))
         self.assertEqual(done.returncode, 3, done)
         self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+\n\Z")
-        metered = self.run_metered("sh", "-c", f"head -c 5000 /dev/zero >{self.path('large')}", **limit)
+        self.assertEqual(self.run_metered("true", **limit(1000)).returncode, 125)  # no room for run.json
+        metered = self.run_metered("sh", "-c", f"head -c 2000000 /dev/zero >{self.path('large')}", **limit(1_000_000))
         self.assertEqual(metered.returncode, 128 + signal.SIGXFSZ)
 
     def test_a_run_id_is_used_once(self):

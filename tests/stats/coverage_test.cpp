@@ -22,6 +22,9 @@ struct Design {
     double within_sd;       ///< of the logarithm of one run
     double between_sd = 0;  ///< of the logarithm of what all runs of a configuration share
 };
+void PrintTo(const Design& design, std::ostream* out) {
+    *out << design.name;
+}
 
 std::vector<Level> simulate(const Design& design, std::uint64_t seed) {
     std::mt19937_64 random(seed);

@@ -22,6 +22,9 @@ struct Truth {
     Form form;
     std::vector<double> parameters, x;
 };
+void PrintTo(const Truth& truth, std::ostream* out) {
+    *out << info(truth.form).id;
+}
 
 class ExactLaw : public testing::TestWithParam<Truth> {};
 

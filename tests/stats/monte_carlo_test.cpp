@@ -22,6 +22,9 @@ struct Case {
     double between_sd, within_sd;
     double at;  ///< where the law's value is asked for: inside the measured levels, not one of them
 };
+void PrintTo(const Case& study, std::ostream* out) {
+    *out << study.name;
+}
 
 std::vector<Level> simulate(const Case& study, std::uint64_t seed) {
     std::mt19937_64 random(seed);

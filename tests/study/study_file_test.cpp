@@ -121,6 +121,9 @@ TEST(StudyFile, DataSetsAreFoundThroughTheEnvironment) {
 struct Mistake {
     std::string text, complaint;
 };
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+    *out << mistake.complaint;
+}
 
 class Mistakes : public testing::TestWithParam<Mistake> {};
 

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t block_bytes = std::size_t{1} << 20;  // of text, per thread and round
 
 static_assert(std::endian::native == std::endian::little);
-struct Header {
+struct CacheHeader {
     std::array<char, 8> magic = {'J', 'M', 'T', 'O', 'K', 'E', 'N', '1'};
     std::uint64_t text_bytes = 0;
     std::int64_t text_time_ns = 0;  ///< last change, since 1970
@@ -37,16 +37,16 @@ struct Header {
     std::uint64_t tokens = 0;
     std::array<std::uint64_t, 2> reserved{};
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(CacheHeader) == 64);
 
 /// The header that a cache of this text and vocabulary must have, its number of tokens apart.
-Header expected_header(const std::filesystem::path& text, const WordPiece& vocabulary) {
+CacheHeader expected_header(const std::filesystem::path& text, const WordPiece& vocabulary) {
     struct stat status {};
     if (stat(text.c_str(), &status) != 0) {
         throw bad_input("cannot read the text {}: {}", text.string(), std::strerror(errno));
     }
     constexpr std::int64_t ns_per_s = 1'000'000'000;
-    Header header;
+    CacheHeader header;
     header.text_bytes = static_cast<std::uint64_t>(status.st_size);
     header.text_time_ns = status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec;
     header.vocabulary = vocabulary.hash();
@@ -55,19 +55,19 @@ Header expected_header(const std::filesystem::path& text, const WordPiece& vocab
 }
 
 std::filesystem::path cache_path(const std::filesystem::path& text, const std::filesystem::path& folder,
-                                 const Header& header) {
+                                 const CacheHeader& header) {
     const auto name = fmt::format("{}.{:016x}.tokens", text.filename().string(), header.vocabulary);
     return (folder.empty() ? text.parent_path() : folder) / name;
 }
 
 /// The number of tokens when `bytes` is a whole cache with this header.
-std::optional<std::size_t> tokens_in(std::string_view bytes, const Header& expected) {
-    Header header;
+std::optional<std::size_t> tokens_in(std::string_view bytes, const CacheHeader& expected) {
+    CacheHeader header;
     if (bytes.size() < sizeof header) {
         return std::nullopt;
     }
     std::memcpy(&header, bytes.data(), sizeof header);
-    Header same = expected;
+    CacheHeader same = expected;
     same.tokens = header.tokens;
     if (std::memcmp(&same, &header, sizeof header) != 0 ||
         bytes.size() != sizeof header + header.tokens * header.token_bytes) {
@@ -126,7 +126,7 @@ class Draft {
     }
 
     /// Makes it the cache, whole and on disk.
-    void finish(const Header& header) {
+    void finish(const CacheHeader& header) {
         if (pwrite(file_.get(), &header, sizeof header, 0) != sizeof header || fsync(file_.get()) != 0 ||
             rename(path_.c_str(), final_path_.c_str()) != 0) {
             throw failed();
@@ -208,7 +208,7 @@ std::size_t encode_text(const std::filesystem::path& text, const WordPiece& voca
 
 TokenCache::TokenCache(MappedFile file, std::size_t tokens, bool wide)
     : file_(std::move(file)), tokens_(tokens) {
-    const char* ids = file_.bytes().data() + sizeof(Header);
+    const char* ids = file_.bytes().data() + sizeof(CacheHeader);
     if (wide) {
         wide_ = reinterpret_cast<const std::uint32_t*>(ids);
     } else {
@@ -218,7 +218,7 @@ TokenCache::TokenCache(MappedFile file, std::size_t tokens, bool wide)
 
 TokenCache TokenCache::open(const std::filesystem::path& text, const WordPiece& vocabulary,
                             const std::filesystem::path& folder, int threads) {
-    Header header = expected_header(text, vocabulary);
+    CacheHeader header = expected_header(text, vocabulary);
     const std::filesystem::path path = cache_path(text, folder, header);
     const bool wide = header.token_bytes == sizeof(std::uint32_t);
     const auto existing = [&]() -> std::optional<TokenCache> {

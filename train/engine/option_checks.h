@@ -4,12 +4,15 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "core/csv.h"
+#include "core/error.h"
+#include "engine/options.h"
 
 namespace joulemark::train {
 
@@ -35,6 +38,31 @@ inline CLI::Validator seed() {
                                          std::numeric_limits<std::uint64_t>::max());
             },
             "NUMBER"};
+}
+
+inline const std::map<std::string, DeviceChoice> devices = {
+    {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
+
+/// An option that takes one of these names; `target` is a Value, or an optional of one.
+template <typename Value, typename Target>
+CLI::Option* choice(CLI::App& app, const std::string& name, Target& target,
+                    const std::map<std::string, Value>& values, const std::string& help) {
+    std::string names;
+    for (const auto& [text, ignored] : values) {
+        names += (names.empty() ? "" : "|") + text;
+    }
+    return app
+        .add_option_function<std::string>(
+            name,
+            [&target, &values, name, names](const std::string& text) {
+                const auto found = values.find(text);
+                if (found == values.end()) {
+                    throw bad_input("{} takes {}, not '{}'", name, names, text);
+                }
+                target = found->second;
+            },
+            help)
+        ->type_name(names);
 }
 
 }  // namespace joulemark::train

@@ -19,8 +19,6 @@ const std::map<std::string, Precision> precisions = {{"fp32", Precision::fp32},
                                                      {"tf32", Precision::tf32},
                                                      {"bf16", Precision::bf16},
                                                      {"fp16", Precision::fp16}};
-const std::map<std::string, DeviceChoice> devices = {
-    {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
 const std::map<std::string, LrScaling> scalings = {
     {"linear", LrScaling::linear}, {"sqrt", LrScaling::square_root}, {"none", LrScaling::none}};
 const std::map<std::string, LrCurve> curves = {{"constant", LrCurve::constant},
@@ -44,28 +42,6 @@ Under `joulemark run` or `joulemark sweep` every epoch is marked and measured. d
 template <typename Value>
 std::string name_in(const std::map<std::string, Value>& names, Value value) {
     return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
-}
-
-/// `target` is a Value, or an optional of one.
-template <typename Value, typename Target>
-CLI::Option* choice(CLI::App& app, const std::string& name, Target& target,
-                    const std::map<std::string, Value>& values, const std::string& help) {
-    std::string names;
-    for (const auto& [text, ignored] : values) {
-        names += (names.empty() ? "" : "|") + text;
-    }
-    return app
-        .add_option_function<std::string>(
-            name,
-            [&target, &values, name, names](const std::string& text) {
-                const auto found = values.find(text);
-                if (found == values.end()) {
-                    throw bad_input("{} takes {}, not '{}'", name, names, text);
-                }
-                target = found->second;
-            },
-            help)
-        ->type_name(names);
 }
 
 const KnownModel& find_model(const std::string& name, std::span<const KnownModel> models) {
@@ -232,7 +208,8 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         ->check(count_or_zero);
     output->add_option("--resume", options.resume, "go on from the state that --checkpoint wrote")
         ->type_name("DIR");
-    run->add_option("--bucket-mib", options.bucket_mib, "size of the buckets in which gradients are all-reduced")
+    run->add_option("--bucket-mib", options.bucket_mib,
+                    "size of the buckets in which gradients are all-reduced")
         ->type_name("MIB")
         ->check(number(0.001, 4096))
         ->capture_default_str();

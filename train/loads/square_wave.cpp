@@ -2,7 +2,6 @@
 #include "loads/square_wave.h"
 
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include <CLI/CLI.hpp>
@@ -13,12 +12,6 @@
 #include "engine/streams.h"
 
 namespace joulemark::train {
-namespace {
-
-const std::map<std::string, DeviceChoice> devices = {
-    {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}};
-
-}  // namespace
 
 std::optional<SquareWave> parse_square_wave(std::vector<std::string> words) {
     SquareWave wave;
@@ -40,10 +33,7 @@ std::optional<SquareWave> parse_square_wave(std::vector<std::string> words) {
     app.add_option("--size", wave.size, "rows of the square matrices; default 8192 on a GPU, 1024 on the CPU")
         ->check(CLI::Range(std::int64_t{16}, std::int64_t{65'536}));
     app.add_option("--seed", wave.seed, "seed of the durations")->check(seed());
-    app.add_option("--device", "default: cuda when there is one")
-        ->type_name("auto|cpu|cuda")
-        ->check(CLI::IsMember(devices))
-        ->each([&](const std::string& name) { wave.device = devices.at(name); });
+    choice(app, "--device", wave.device, devices, "default: cuda when there is one");
     std::reverse(words.begin(), words.end());
     try {
         app.parse(words);

@@ -26,7 +26,7 @@ struct Column {
     double unit = 1;
 };
 constexpr double mib = 1024 * 1024;
-constexpr std::array columns{
+constexpr std::array gpu_columns{
     Column{"power.draw", "power_w"},
     Column{"power.draw.instant", "power_instant_w"},
     Column{"power.draw.average", "power_average_w"},
@@ -88,7 +88,7 @@ class Layout {
         const auto position = [&](std::string_view query) {
             return static_cast<std::size_t>(std::ranges::find(header, query) - header.begin());
         };
-        for (const Column& column : columns) {
+        for (const Column& column : gpu_columns) {
             const std::size_t at = position(column.query);
             if (at < header.size() && std::ranges::find(metrics, column.metric) == metrics.end()) {
                 metrics.emplace_back(column.metric);

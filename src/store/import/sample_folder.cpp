@@ -22,14 +22,14 @@ namespace {
 constexpr std::array names{"fast.csv", "slow.csv", "marks.csv"};
 
 /// Column of such a folder, metric of gpu.csv, and the unit's size.
-struct Column {
+struct SampleColumn {
     std::string_view from, metric;
     double unit;
 };
-constexpr std::array fast_columns{Column{"power_instant_mw", "power_instant_w", 1e-3},
-                                  Column{"power_average_mw", "power_average_w", 1e-3},
-                                  Column{"sm_mhz", "sm_clock_mhz", 1}};
-constexpr std::array slow_columns{Column{"energy_mj", "energy_j", 1e-3}};
+constexpr std::array fast_columns{SampleColumn{"power_instant_mw", "power_instant_w", 1e-3},
+                                  SampleColumn{"power_average_mw", "power_average_w", 1e-3},
+                                  SampleColumn{"sm_mhz", "sm_clock_mhz", 1}};
+constexpr std::array slow_columns{SampleColumn{"energy_mj", "energy_j", 1e-3}};
 constexpr std::array all_metrics{"power_instant_w", "power_average_w", "sm_clock_mhz", "energy_j"};
 
 /// A CSV file whose columns are asked for by name.
@@ -99,8 +99,8 @@ template <typename Columns>
 Samples read_samples(const std::filesystem::path& path, const Columns& columns) {
     Reader reader(path);
     Samples samples;
-    std::vector<std::pair<const Column*, std::size_t>> present;
-    for (const Column& column : columns) {
+    std::vector<std::pair<const SampleColumn*, std::size_t>> present;
+    for (const SampleColumn& column : columns) {
         if (reader.has(column.from)) {
             const auto at = std::ranges::find(all_metrics, column.metric) - all_metrics.begin();
             present.emplace_back(&column, static_cast<std::size_t>(at));
