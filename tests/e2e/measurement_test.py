@@ -322,7 +322,8 @@ class Days(Simulated):
         done = self.metered("sh", "-c", f"{work} {day_s}; {resident}; {work} {6 * day_s}; {resident}",
                             options=["--rate", str(rate), "--energy-rate", "0.1"])
         first_kb, last_kb = (int(kb) for kb in re.findall(r"VmRSS:\s+(\d+) kB", done.stdout))
-        self.assertLess(last_kb - first_kb, 1024)
+        if os.environ.get("JOULEMARK_SANITIZED") != "ON":  # a sanitizer keeps what was freed
+            self.assertLess(last_kb - first_kb, 1024)
         end = self.document("end.json")
         self.assertEqual((end["meter"]["lost"], end["meter"]["late"]), (0, 0))
         # Every wrap is accounted for: a counter without a known range that falls is told as a reset.

@@ -66,6 +66,7 @@ class SimulatedRun(unittest.TestCase):
         return [(int(r["time_ns"]), float(r["energy_j"]))
                 for r in table(self.file("gpu.csv")) if r["device"] == device and r["energy_j"]]
 
+    @unittest.skipIf(os.environ.get("JOULEMARK_SANITIZED") == "ON", "a sanitizer maps more than any limit allows")
     def test_a_meter_without_room_says_so_and_starts_nothing(self):
         self.create("--gpus", "2")
         ran = os.path.join(self.folder.name, "ran")
@@ -75,7 +76,9 @@ class SimulatedRun(unittest.TestCase):
                 resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.RLIM_INFINITY))  # each thread's
                 resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
 
-            if subprocess.run([JOULEMARK, "--version"], capture_output=True, preexec_fn=limit).returncode != 0:
+            try:
+                subprocess.run([JOULEMARK, "--version"], capture_output=True, preexec_fn=limit, check=True)
+            except (OSError, subprocess.CalledProcessError):
                 continue  # the program itself does not fit
             done = subprocess.run([JOULEMARK, "run", "-q", "-o", self.results, "--run-id", str(mib), "--", "touch", ran],
                                   capture_output=True, text=True, timeout=100, env=self.environment, preexec_fn=limit)

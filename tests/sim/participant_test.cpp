@@ -212,10 +212,15 @@ TEST(Participant, KillingProcessesAtAnyMomentNeitherBlocksNorCorrupts) {
     });
     const std::vector<std::string> busy = {
         "train", "--gpus", "4", "--epochs", "1000000", "--truth", R"({"epoch_time_s": 1})"};
+    // Killed at any moment from its start on, which takes long under a sanitizer.
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(Command(simulated.path, {"work", "--seconds", "1", "--power-w", "100"}).wait(), 0);
+    const auto start = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+    const auto latest = std::max<std::uint64_t>(15000, 2 * static_cast<std::uint64_t>(start.count()));
     for (int i = 0; i < 60; ++i) {
         Command first(simulated.path, busy);
         Command second(simulated.path, busy);
-        std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 15000));
+        std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % latest));
         first.kill_now();
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     }
