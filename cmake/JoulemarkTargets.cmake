@@ -82,12 +82,19 @@ endfunction()
 set(JOULEMARK_TORCH_OPTIONS -O1)
 # A program on joulemark_train_core: compiled like that library (programs would get -fPIE, tests -O0), whose header it uses.
 function(joulemark_use_torch_headers target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${JOULEMARK_UNITY} POSITION_INDEPENDENT_CODE OFF)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC ${JOULEMARK_TORCH_OPTIONS})
   target_precompile_headers(${target} REUSE_FROM joulemark_train_core)
 endfunction()
 
 if(JOULEMARK_TESTS)
+  # Sanitizers take time, and memory of their own: tests know of them.
+  set(JOULEMARK_SANITIZED OFF)
+  set(JOULEMARK_TIMEOUT_FACTOR 1)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+    set(JOULEMARK_SANITIZED ON)
+    set(JOULEMARK_TIMEOUT_FACTOR 5)
+  endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
   # Optimising test code costs more than running it.
@@ -112,9 +119,9 @@ function(joulemark_test name)
   cmake_path(RELATIVE_PATH CMAKE_BINARY_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE build)
   target_compile_definitions(${name} PRIVATE
     JOULEMARK_FIXTURES="tests/fixtures" JOULEMARK_BINARY_DIR="${build}")
-  # Each test file apart: their helpers may share names.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  math(EXPR timeout "120 * ${JOULEMARK_TIMEOUT_FACTOR}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
 endfunction()
 
 # joulemark_script_test(NAME SCRIPT path.py [LABELS e2e] [TIMEOUT s])
@@ -127,7 +134,8 @@ function(joulemark_script_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${JOULEMARK_TIMEOUT_FACTOR}")
   add_test(NAME ${name} COMMAND python3 -B ${arg_SCRIPT} -v WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT
-    "JOULEMARK_BIN=${CMAKE_BINARY_DIR}/bin;JOULEMARK_BUILD=${CMAKE_BINARY_DIR};JOULEMARK_SOURCE=${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} ENVIRONMENT
+    "JOULEMARK_SANITIZED=${JOULEMARK_SANITIZED};JOULEMARK_BIN=${CMAKE_BINARY_DIR}/bin;JOULEMARK_BUILD=${CMAKE_BINARY_DIR};JOULEMARK_SOURCE=${PROJECT_SOURCE_DIR}")
 endfunction()

@@ -13,9 +13,9 @@
 namespace joulemark::analysis {
 namespace {
 
-constexpr int studies = 200;
-constexpr int repeats = 5;
-constexpr double noise = 0.01;  // of the logarithm of one run's time
+constexpr int injected_studies = 200;
+constexpr int injected_repeats = 5;
+constexpr double injected_noise = 0.01;  // of the logarithm of one run's time
 const std::map<std::string, double> exponents{
     {"gpus", -0.93}, {"power_cap_w", -0.55}, {"sm_clock_mhz", -0.7}};
 
@@ -28,10 +28,10 @@ double epoch_seconds(double gpus, double cap, double clock, double floor) {
 
 std::vector<store::RunRecord> study(std::uint64_t seed, double floor) {
     std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal(0, noise);
+    std::normal_distribution<double> normal(0, injected_noise);
     std::vector<store::RunRecord> records;
     const auto add = [&](int gpus, int cap, int clock) {
-        for (int repeat = 0; repeat < repeats; ++repeat) {
+        for (int repeat = 0; repeat < injected_repeats; ++repeat) {
             const double seconds = epoch_seconds(gpus, cap, clock, floor) * std::exp(normal(random));
             store::RunRecord record = run_record(std::to_string(records.size()),
                                                  {{"workload", "resnet50"},
@@ -66,11 +66,11 @@ TEST(InjectedLaws, ExponentsLieInTheirIntervals) {
             half_widths[name].push_back(interval.half_width() / std::abs(truth));
         }
     };
-    for (std::uint64_t seed = 1; seed <= studies; ++seed) {
+    for (std::uint64_t seed = 1; seed <= injected_studies; ++seed) {
         for (const Law& law : analyze(study(seed, 0)).laws) {
             count(law, stats::Form::power, law.factor);
         }
-        for (const Law& law : analyze(study(seed + studies, 40)).laws) {
+        for (const Law& law : analyze(study(seed + injected_studies, 40)).laws) {
             if (law.factor == "gpus") {
                 count(law, stats::Form::power_floor, "gpus, with floor");
             }
@@ -80,8 +80,8 @@ TEST(InjectedLaws, ExponentsLieInTheirIntervals) {
     for (const auto& [name, inside] : hits) {
         const double width = stats::median(half_widths[name]);
         std::printf("%-17s injected exponent in %d of %d intervals, median half-width %.2f %%\n",
-                    name.c_str(), inside, studies, 100 * width);
-        ASSERT_EQ(half_widths[name].size(), static_cast<std::size_t>(studies)) << name;
+                    name.c_str(), inside, injected_studies, 100 * width);
+        ASSERT_EQ(half_widths[name].size(), static_cast<std::size_t>(injected_studies)) << name;
         EXPECT_GE(inside, 182) << name;
         EXPECT_LE(inside, 198) << name;
         EXPECT_LE(width, 0.05) << name;

@@ -32,7 +32,7 @@ class Captured {
         ours_ = ends[0];
         reader_ = std::thread([this] {
             std::array<char, 4096> block;
-            for (ssize_t got; (got = read(ours_, block.data(), block.size())) > 0;) {
+            for (ssize_t got; (got = ::read(ours_, block.data(), block.size())) > 0;) {
                 text_.append(block.data(), static_cast<std::size_t>(got));
             }
         });

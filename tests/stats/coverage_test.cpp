@@ -12,7 +12,7 @@
 namespace joulemark::stats {
 namespace {
 
-constexpr int studies = 200;
+constexpr int coverage_studies = 200;
 
 struct Design {
     std::string name;
@@ -51,7 +51,7 @@ TEST_P(Coverage, ExponentLiesInItsInterval) {
     int hits = 0, predicted = 0;
     std::vector<double> half_widths;
     std::normal_distribution<double> normal;
-    for (int seed = 1; seed <= studies; ++seed) {
+    for (int seed = 1; seed <= coverage_studies; ++seed) {
         const LawFit fit = *fit_law(design.form, simulate(design, static_cast<std::uint64_t>(seed)));
         const Interval interval = *fit.parameters[1].ci95;
         hits += interval.contains(exponent);
@@ -68,7 +68,7 @@ TEST_P(Coverage, ExponentLiesInItsInterval) {
     RecordProperty("predicted", predicted);
     RecordProperty("median_half_width", std::to_string(width));
     std::printf("%s: exponent in %d of %d, new run in %d, median half-width %.2f %%\n", design.name.c_str(),
-                hits, studies, predicted, 100 * width);
+                hits, coverage_studies, predicted, 100 * width);
     EXPECT_GE(hits, 182);
     EXPECT_LE(hits, 198);
     EXPECT_GE(predicted, 182);
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Coverage, RepeatsAsIndependentPointsWouldUndercover) {
     const Design design{"", Form::power, {900, -0.92}, gpus, {5}, 0.005, 0.02};
     int hits = 0;
-    for (int seed = 1; seed <= studies; ++seed) {
+    for (int seed = 1; seed <= coverage_studies; ++seed) {
         std::vector<Level> points;
         for (const Level& level : simulate(design, static_cast<std::uint64_t>(seed))) {
             for (const double value : level.values) {

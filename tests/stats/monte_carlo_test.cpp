@@ -12,7 +12,7 @@
 namespace joulemark::stats {
 namespace {
 
-constexpr int studies = 1000;
+constexpr int simulated_studies = 1000;
 constexpr Form candidates[] = {Form::power, Form::amdahl, Form::exponential, Form::power_floor};
 
 struct Case {
@@ -50,7 +50,7 @@ TEST_P(MonteCarlo, CoverageGivenTheFormAndAfterSelection) {
     const double value = evaluate(study.form, study.parameters, study.at);
     int parameter_hits = 0, value_hits = 0, selected_hits = 0, right_form = 0;
     std::vector<double> parameter_widths, value_widths, selected_widths;
-    for (std::uint64_t seed = 1; seed <= studies; ++seed) {
+    for (std::uint64_t seed = 1; seed <= simulated_studies; ++seed) {
         const auto levels = simulate(study, seed);
         const Selection selection = select_law(candidates, levels);
         const auto known = std::ranges::find(selection.fits, study.form, &LawFit::form);
@@ -67,7 +67,7 @@ TEST_P(MonteCarlo, CoverageGivenTheFormAndAfterSelection) {
         selected_widths.push_back(after.half_width() / value);
         right_form += selected.form == study.form;
     }
-    const auto share = [](int hits) { return hits / double{studies}; };
+    const auto share = [](int hits) { return hits / double{simulated_studies}; };
     std::printf(
         "%-22s given the form: exponent %.1f %% (median half-width %.2f %%), value %.1f %% (%.2f %%); after "
         "selection: value %.1f %% (%.2f %%), right form %.1f %%\n",

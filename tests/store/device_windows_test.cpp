@@ -16,7 +16,6 @@ namespace {
 using enum sensors::Metric;
 using sensors::Metric;
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t s = ns_per_s;
 
 DeviceFacts v100() {

@@ -9,21 +9,21 @@
 namespace joulemark::study {
 namespace {
 
-Study parse(const std::string& lines) {
+Study parse_model_study(const std::string& lines) {
     return parse_study(
         "study: s\norder: as-listed\nlauncher: mpirun\nworkload: {model: resnet50, epochs: 3}\n" + lines,
         "s.yaml");
 }
 
 TEST(Expectation, IsUnknownWithoutAnExpectBlock) {
-    const Study study = parse("factors: {gpus: [2]}\n");
+    const Study study = parse_model_study("factors: {gpus: [2]}\n");
     const Expected expected = expect(plan(study, {}).front());
     EXPECT_FALSE(expected.gpu_hours);
     EXPECT_FALSE(expected.energy_kwh);
 }
 
 TEST(Expectation, FollowsThePowerLawAndTheLevelsFactors) {
-    const Study study = parse(
+    const Study study = parse_model_study(
         "factors: {gpus: [8], power_cap_w: [100, 250]}\n"
         "expect: {epoch_time_s: 1200, gpus: 2, gpu_exponent: -0.5, kwh_per_gpu_hour: 0.2,\n"
         "  relative_time: {power_cap_w: {100: 2}}, relative_power: {power_cap_w: {100: 0.5}},\n"
@@ -37,7 +37,7 @@ TEST(Expectation, FollowsThePowerLawAndTheLevelsFactors) {
 }
 
 TEST(Expectation, TakesListedHoursFirstAndPublishedEnergyByModelAndAccelerator) {
-    const Study study = parse(
+    const Study study = parse_model_study(
         "factors: {gpus: [1, 2, 4]}\n"
         "expect: {gpu_hours: {1: 10, 2: 20}, accelerator: A100, source: s}\n");
     const auto runs = plan(study, {});
@@ -50,7 +50,7 @@ TEST(Expectation, TakesListedHoursFirstAndPublishedEnergyByModelAndAccelerator) 
 
 TEST(Expectation, APowerCapIsABoundAndSaysSo) {
     const Study study =
-        parse("factors: {gpus: [2], power_cap_w: [200]}\nexpect: {gpu_hours: {2: 10}, source: s}\n");
+        parse_model_study("factors: {gpus: [2], power_cap_w: [200]}\nexpect: {gpu_hours: {2: 10}, source: s}\n");
     const auto runs = plan(study, {});
     const Expected expected = expect(runs.front());
     EXPECT_TRUE(expected.energy_is_bound);
@@ -59,7 +59,7 @@ TEST(Expectation, APowerCapIsABoundAndSaysSo) {
 }
 
 TEST(Ledger, EstimatesFromRepeatsThenTheStudyThenAllRuns) {
-    const Study study = parse("repeats: 2\nfactors: {gpus: [1, 2]}\n");
+    const Study study = parse_model_study("repeats: 2\nfactors: {gpus: [1, 2]}\n");
     const auto runs = plan(study, {});  // g1 r1, g2 r1, g1 r2, g2 r2
     Ledger ledger;
     EXPECT_FALSE(ledger.estimate(runs[0]));
@@ -75,7 +75,7 @@ TEST(Ledger, EstimatesFromRepeatsThenTheStudyThenAllRuns) {
 }
 
 TEST(DryRun, TotalsLeaveOutWhatIsUnknownAndSkipped) {
-    const Study study = parse(
+    const Study study = parse_model_study(
         "factors: {gpus: [1, 2, 3], global_batch: [4]}\n"
         "expect: {gpu_hours: {1: 10}, accelerator: A100, source: s}\n");
     const auto json = dry_run_json(study, plan(study, {}));

@@ -13,15 +13,15 @@
 namespace joulemark::train {
 namespace {
 
-constexpr std::array<hsize_t, 4> shape = {3, 4, 5, 6};
-constexpr std::int64_t values = 3 * 4 * 5 * 6;
+constexpr std::array<hsize_t, 4> file_shape = {3, 4, 5, 6};
+constexpr std::int64_t file_values = 3 * 4 * 5 * 6;
 
 /// Element i of the data set is i.
 void write_file(const std::string& path, const char* name, hid_t type, bool chunked) {
-    std::vector<float> content(values);
+    std::vector<float> content(file_values);
     std::iota(content.begin(), content.end(), 0.0F);
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(4, shape.data(), nullptr);
+    const hid_t space = H5Screate_simple(4, file_shape.data(), nullptr);
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     if (chunked) {
         constexpr std::array<hsize_t, 4> chunk = {1, 2, 5, 6};
@@ -125,7 +125,7 @@ TEST(Hdf5, NamesAFileThatWasCutWhileOpen) {
     write_file(path, "fields", H5T_IEEE_F32LE, false);
     const Hdf5Array array(path, "fields");
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
-    std::vector<float> read(values);
+    std::vector<float> read(file_values);
     const auto failure = array.read(std::vector<std::int64_t>(4, 0), array.shape(), read.data());
     ASSERT_TRUE(failure.has_value());
     EXPECT_THAT(failure->reason, testing::AllOf(testing::HasSubstr("a.h5"), testing::HasSubstr("cut off")));

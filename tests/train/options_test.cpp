@@ -31,7 +31,7 @@ Options parse(std::vector<std::string> words, int ranks = 1) {
     return parse_options(words, known, ranks).value();
 }
 
-std::string error_of(std::vector<std::string> words, int ranks = 1) {
+std::string options_error(std::vector<std::string> words, int ranks = 1) {
     try {
         parse_options(words, known, ranks);
     } catch (const Error& error) {
@@ -65,16 +65,16 @@ TEST(Options, AreRead) {
 TEST(Options, DivideTheGlobalBatch) {
     EXPECT_EQ(parse({"--global-batch", "96"}, 3).local_batch, 32);
     EXPECT_EQ(parse({"--global-batch", "96", "--local-batch", "32"}, 3).local_batch, 32);
-    EXPECT_THAT(error_of({"resnet50", "--global-batch", "100"}, 3),
+    EXPECT_THAT(options_error({"resnet50", "--global-batch", "100"}, 3),
                 HasSubstr("100 cannot be divided among 3 ranks"));
-    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--local-batch", "16"}, 3),
+    EXPECT_THAT(options_error({"resnet50", "--global-batch", "96", "--local-batch", "16"}, 3),
                 HasSubstr("global batch of 48, not 96"));
 }
 
 TEST(Options, CountAccumulationInTheGlobalBatch) {
     EXPECT_EQ(parse({"--local-batch", "8", "--accumulate", "4"}, 2).global_batch, 64);
     EXPECT_EQ(parse({"--global-batch", "96", "--accumulate", "4"}, 3).local_batch, 8);
-    EXPECT_THAT(error_of({"resnet50", "--global-batch", "96", "--accumulate", "5"}, 3),
+    EXPECT_THAT(options_error({"resnet50", "--global-batch", "96", "--accumulate", "5"}, 3),
                 HasSubstr("3 ranks with --accumulate 5: choose a multiple of 15"));
 }
 
@@ -91,16 +91,16 @@ TEST(Options, TakeTheOptimiserFromTheModelUnlessGiven) {
     EXPECT_EQ(given.lr_schedule, LrCurve::cosine);
     EXPECT_EQ(given.lr_scaling, LrScaling::square_root);
     EXPECT_EQ(given.optimizer.clip_norm, 1);
-    EXPECT_THAT(error_of({"resnet50", "--optimizer", "lion"}), HasSubstr("adam|adamw|sgd, not 'lion'"));
+    EXPECT_THAT(options_error({"resnet50", "--optimizer", "lion"}), HasSubstr("adam|adamw|sgd, not 'lion'"));
 }
 
 TEST(Options, AnswerMistakesWithOneSentence) {
-    EXPECT_THAT(error_of({"resnet51"}), HasSubstr("the models are resnet50, other"));
-    EXPECT_THAT(error_of({"resnet50", "--precision", "fp8"}), HasSubstr("bf16|fp16|fp32|tf32, not 'fp8'"));
-    EXPECT_THAT(error_of({"resnet50", "--epochs", "0"}), HasSubstr("--epochs"));
-    EXPECT_THAT(error_of({"resnet50", "--epochs", "many"}), HasSubstr("--epochs"));
-    EXPECT_THAT(error_of({"resnet50", "--no-such"}), HasSubstr("--no-such"));
-    EXPECT_THAT(error_of({}), HasSubstr("model"));
+    EXPECT_THAT(options_error({"resnet51"}), HasSubstr("the models are resnet50, other"));
+    EXPECT_THAT(options_error({"resnet50", "--precision", "fp8"}), HasSubstr("bf16|fp16|fp32|tf32, not 'fp8'"));
+    EXPECT_THAT(options_error({"resnet50", "--epochs", "0"}), HasSubstr("--epochs"));
+    EXPECT_THAT(options_error({"resnet50", "--epochs", "many"}), HasSubstr("--epochs"));
+    EXPECT_THAT(options_error({"resnet50", "--no-such"}), HasSubstr("--no-such"));
+    EXPECT_THAT(options_error({}), HasSubstr("model"));
 }
 
 TEST(Options, RefuseWhatIsNoNumberOrWouldNotTrain) {
@@ -114,7 +114,7 @@ TEST(Options, RefuseWhatIsNoNumberOrWouldNotTrain) {
                                                                                        {"--seed", "-1"},
                                                                                        {"--seed", "18446744073709551616"},
                                                                                        {"--dataset", ""}}) {
-        EXPECT_THAT(error_of({"resnet50", words[0], words[1]}), HasSubstr(words[0])) << words[1];
+        EXPECT_THAT(options_error({"resnet50", words[0], words[1]}), HasSubstr(words[0])) << words[1];
     }
     EXPECT_EQ(parse({"--seed", "18446744073709551615"}).seed, std::numeric_limits<std::uint64_t>::max());
 }
