@@ -44,16 +44,16 @@ double Counter::update(std::int64_t time_ns, std::optional<std::uint64_t> raw, d
 
     if (since_read_s * units_per_s > range) {
         ++events_.unknowable;
-        total_ += outside ? 0 : rise;
+        total_ += outside ? 0 : static_cast<std::int64_t>(rise);
         return gap;
     }
     if (static_cast<double>(rise) > (since_change_s + refresh_s) * units_per_s || (fell && outside)) {
         ++events_.resets;
-        total_ = 0;
+        total_ = total_ > 0 ? 0 : total_ - 1;
         return joules();
     }
     events_.wraps += fell ? 1 : 0;
-    total_ += rise;
+    total_ += static_cast<std::int64_t>(rise);
     return joules();
 }
 

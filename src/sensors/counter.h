@@ -24,8 +24,9 @@ struct CounterModel {
 /// nothing. When more than one wrap may have happened in between, the reading is a gap, counted as
 /// unknowable, and the least energy that explains it is added: the total is then a lower bound. A rise that
 /// no power could explain (a fall where no wrap is plausible, a jump) is a reset: nobody knows what was
-/// drawn since the reading before, so the total starts again at 0, and every reader of it sees the fall. A
-/// counter that stands still while power is drawn is a gap until it moves.
+/// drawn since the reading before, so the total starts again at 0 (where it had not risen yet, a unit below
+/// what it was), and every reader of it sees the fall. A counter that stands still while power is drawn is a
+/// gap until it moves.
 class Counter {
   public:
     explicit Counter(CounterModel model) : model_(model) {}
@@ -56,7 +57,7 @@ class Counter {
     std::int64_t read_ns_ = 0;     // when that was
     std::int64_t changed_ns_ = 0;  // when the value was first seen
     double expected_j_ = 0;        // what must have been drawn since then
-    std::uint64_t total_ = 0;      // exact, in raw units
+    std::int64_t total_ = 0;       // exact, in raw units
 };
 
 }  // namespace joulemark::sensors

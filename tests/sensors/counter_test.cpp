@@ -81,23 +81,34 @@ TEST(Counter, a_fall_where_no_wrap_is_plausible_is_a_reset) {
 TEST(Counter, a_64_bit_counter_that_falls_was_reset) {
     Counter counter(nvml());
     counter.update(at(0), 5'000'000);
-    EXPECT_EQ(counter.update(at(1), 0), 0);
+    EXPECT_EQ(counter.update(at(1), 0), -1e-3) << "it had not risen: a unit below is a fall";
     EXPECT_EQ(counter.events().resets, 1U);
-    EXPECT_EQ(counter.update(at(2), 400'000), 400);
+    EXPECT_DOUBLE_EQ(counter.update(at(2), 400'000), 400 - 1e-3);
+}
+
+TEST(Counter, a_reset_before_the_first_rise_is_a_fall_too) {
+    Counter counter(nvml());
+    EXPECT_EQ(counter.update(at(0), 5'000'000), 0);
+    const double after = counter.update(at(1), 10'000);
+    EXPECT_LT(after, 0);
+    const double again = counter.update(at(2), 0);
+    EXPECT_LT(again, after);
+    EXPECT_DOUBLE_EQ(counter.update(at(3), 400'000) - again, 400);
+    EXPECT_EQ(counter.events().resets, 2U);
 }
 
 TEST(Counter, a_jump_that_no_power_explains_is_not_energy) {
     Counter counter(nvml());
     counter.update(at(0), 0);
-    EXPECT_EQ(counter.update(at(1), 1'000'000'000), 0);  // 1 MJ in a second
+    EXPECT_EQ(counter.update(at(1), 1'000'000'000), -1e-3);  // 1 MJ in a second
     EXPECT_EQ(counter.events().resets, 1U);
-    EXPECT_EQ(counter.update(at(2), 1'000'300'000), 300);
+    EXPECT_DOUBLE_EQ(counter.update(at(2), 1'000'300'000), 300 - 1e-3);
 }
 
 TEST(Counter, a_reading_beyond_the_range_does_not_wrap) {
     Counter counter(rapl());
     counter.update(at(0), rapl_modulus + 10);
-    EXPECT_EQ(counter.update(at(1), 5), 0);
+    EXPECT_EQ(counter.update(at(1), 5), -1e-6);
     EXPECT_EQ(counter.events().resets, 1U);
 }
 
