@@ -15,15 +15,17 @@ std::int64_t max_gap_ns(double period_s);
 struct CounterEvidence {
     double duration_s = 0;                         ///< of the window
     double counter_j = 0, counter_covered_s = 0;   ///< the counter's rise, between its first and last sample
+    double still_s = 0;                            ///< of this it stood still while power was drawn
     double integral_j = 0, power_covered_s = 0;    ///< of the power; 0 where there is none
     double peak_w = 0;                             ///< the highest power that was seen or is allowed
     double bound_j = 0;                            ///< what the counter's refreshes leave open at the edges
 };
 
-/// Whether the counter spans the window.
+/// Whether the counter moved all through the window, so far as that was sampled.
 bool counter_spans(const CounterEvidence& evidence);
-/// Whether it spans the window, moved, and can be true beside the power: between a third of the integral and
-/// one and a half times the highest power all the time.
+/// Whether a device can have drawn that much: up to one and a half times the highest power all the time.
+bool counter_possible(const CounterEvidence& evidence);
+/// Whether it spans the window, moved, is possible, and not less than a third of the integral.
 bool counter_plausible(const CounterEvidence& evidence);
 
 }  // namespace joulemark

@@ -31,17 +31,23 @@ double GaugeTotals::mean() const {
 void GaugeTotals::add(const GaugeTotals& other) {
     integral += other.integral;
     covered_ns += other.covered_ns;
+    unseen_ns += other.unseen_ns;
     samples += other.samples;
     sum += other.sum;
     minimum = std::min(minimum, other.minimum);
     maximum = std::max(maximum, other.maximum);
 }
 
-GaugeSeries::GaugeSeries(const Edges& edges, std::int64_t max_gap_ns, Between between)
-    : edges_(edges), max_gap_ns_(max_gap_ns), between_(between), slots_(edges.slot_count()) {}
+GaugeSeries::GaugeSeries(const Edges& edges, std::int64_t max_gap_ns, Between between, std::int64_t shown_ns)
+    : edges_(edges),
+      max_gap_ns_(max_gap_ns),
+      between_(between),
+      shown_ns_(shown_ns),
+      slots_(edges.slot_count()) {}
 
 void GaugeSeries::integrate(std::int64_t from, double from_value, std::int64_t to, double to_value) {
     const double slope = between_ == Between::linear ? (to_value - from_value) / seconds(to - from) : 0;
+    const double unseen = to - from > shown_ns_ ? 1 - seconds(shown_ns_) / seconds(to - from) : 0;
     std::size_t edge = (slot_ + 1) / 2;  // the first one later than `from`, or `from` itself
     for (std::int64_t at = from; at < to;) {
         while (edge < edges_.count() && edges_[edge] <= at) {
@@ -52,6 +58,7 @@ void GaugeSeries::integrate(std::int64_t from, double from_value, std::int64_t t
         GaugeTotals& slot = slots_[2 * edge];
         slot.integral += middle * seconds(until - at);
         slot.covered_ns += until - at;
+        slot.unseen_ns += nanoseconds(unseen * seconds(until - at));
         at = until;
     }
 }
@@ -96,7 +103,11 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
     }
     const bool first = samples_ == 0;
     const bool reset = !first && value < last_raw_;
+    const bool moved = first || value != last_raw_;
     const std::int64_t lost_ns = reset ? time_ns - last_time_ : 0;
+    const std::int64_t age_ns = first ? 0 : last_time_ - changed_ns_;  // of the value before
+    const std::int64_t still_before_ns = still_ns_;
+    still_ns_ += moved && age_ns >= standstill_ns ? time_ns - changed_ns_ : 0;
     const double next_value = first ? value : last_value_ + (reset ? 0 : value - last_raw_);
     for (std::size_t number = passed_.size(); number < edges_.count() && edges_[number] <= time_ns;
          ++number) {
@@ -110,7 +121,9 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
                       .reset_ns_before = at == time_ns ? ns_through : reset_ns_,
                       .reset_ns_through = ns_through,
                       .samples_before = samples_,
-                      .samples_through = samples_ + (at == time_ns ? 1 : 0)};
+                      .samples_through = samples_ + (at == time_ns ? 1 : 0),
+                      .still_ns = at == time_ns ? still_ns_ : still_before_ns,
+                      .age_ns = !moved ? at - changed_ns_ : at == time_ns ? 0 : age_ns};
         if (!first) {
             const double share = seconds(at - last_time_) / seconds(time_ns - last_time_);
             passed.value = last_value_ + share * (next_value - last_value_);
@@ -122,6 +135,7 @@ bool CounterSeries::add(std::int64_t time_ns, double value) {
     ++samples_;
     resets_ += reset ? 1 : 0;
     reset_ns_ += lost_ns;
+    changed_ns_ = moved ? time_ns : changed_ns_;
     last_time_ = time_ns;
     last_raw_ = value;
     last_value_ = next_value;
@@ -140,7 +154,9 @@ CounterSeries::AtEdge CounterSeries::edge(std::size_t number) const {
             .reset_ns_before = reset_ns_,
             .reset_ns_through = reset_ns_,
             .samples_before = samples_,
-            .samples_through = samples_};
+            .samples_through = samples_,
+            .still_ns = still_ns_,
+            .age_ns = last_time_ - changed_ns_};
 }
 
 CounterTotals CounterSeries::over(std::int64_t start_ns, std::int64_t end_ns) const {
@@ -154,6 +170,9 @@ CounterTotals CounterSeries::over(std::int64_t start_ns, std::int64_t end_ns) co
             .samples = end.samples_through - start.samples_before,
             .resets = end_ns > start_ns ? end.resets_through - start.resets_before : 0,
             .reset_ns = end_ns > start_ns ? end.reset_ns_through - start.reset_ns_before : 0,
+            .still_ns = end.still_ns - start.still_ns,
+            .start_age_ns = start.age_ns,
+            .end_age_ns = end.age_ns,
             .start_distance_ns = start.distance_ns,
             .end_distance_ns = end.distance_ns};
 }

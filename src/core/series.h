@@ -32,6 +32,7 @@ class Edges {
 struct GaugeTotals {
     double integral = 0;          ///< unit x seconds, over the covered time only
     std::int64_t covered_ns = 0;  ///< time between samples that are no gap apart
+    std::int64_t unseen_ns = 0;   ///< of this what lies further from a sample than one sample shows
     std::int64_t samples = 0;     ///< inside the window, its two edges included
     double sum = 0;               ///< of these samples: for the plain mean of the protocol
     double minimum = std::numeric_limits<double>::infinity();
@@ -49,8 +50,9 @@ enum class Between : std::uint8_t { linear, hold };
 /// `max_gap_ns` apart) is not covered, and neither is time before the first or after the last sample.
 class GaugeSeries {
   public:
-    /// `edges` must outlive the series.
-    GaugeSeries(const Edges& edges, std::int64_t max_gap_ns, Between between = Between::linear);
+    /// `edges` must outlive the series. Of the time between two samples they show `shown_ns`.
+    GaugeSeries(const Edges& edges, std::int64_t max_gap_ns, Between between = Between::linear,
+                std::int64_t shown_ns = std::numeric_limits<std::int64_t>::max());
 
     /// Samples in order of time. One that is not later than the last is ignored: false if it is earlier (a second
     /// sample of one instant is common where an edge meets a tick).
@@ -66,6 +68,7 @@ class GaugeSeries {
     const Edges& edges_;
     std::int64_t max_gap_ns_;
     Between between_;
+    std::int64_t shown_ns_;
     std::vector<GaugeTotals> slots_;
     std::size_t slot_ = 0;  ///< of the last sample
     bool any_ = false;
@@ -81,6 +84,9 @@ struct CounterTotals {
     std::int64_t samples = 0;     ///< inside the window, its two edges included
     std::int64_t resets = 0;      ///< times it went backwards: the difference is then only a lower bound
     std::int64_t reset_ns = 0;    ///< between the samples around each: what was counted then is lost
+    std::int64_t still_ns = 0;    ///< in stretches of one value, of `standstill_ns` or more, that have ended
+    /// How long the counter had shown its value at each edge.
+    std::int64_t start_age_ns = 0, end_age_ns = 0;
     /// From each edge to the sample nearest to it: how far interpolation had to reach.
     std::int64_t start_distance_ns = 0, end_distance_ns = 0;
 };
@@ -99,6 +105,9 @@ class CounterSeries {
     /// How often it went backwards so far.
     std::int64_t resets() const { return resets_; }
 
+    /// A counter that shows one value for so long stands still: sensors refresh once a second or faster.
+    static constexpr std::int64_t standstill_ns = 2'000'000'000;
+
   private:
     struct AtEdge {
         double value;
@@ -107,13 +116,15 @@ class CounterSeries {
         /// As the start, and as the end of a window.
         std::int64_t resets_before, resets_through, reset_ns_before, reset_ns_through;
         std::int64_t samples_before, samples_through;
+        std::int64_t still_ns, age_ns;
     };
     AtEdge edge(std::size_t number) const;
 
     const Edges& edges_;
     std::vector<AtEdge> passed_;  ///< edges no later than the last sample
-    std::int64_t samples_ = 0, resets_ = 0, reset_ns_ = 0;
+    std::int64_t samples_ = 0, resets_ = 0, reset_ns_ = 0, still_ns_ = 0;
     std::int64_t last_time_ = 0;
+    std::int64_t changed_ns_ = 0;  ///< when the last value was first seen
     double last_raw_ = 0;
     double last_value_ = 0;  ///< with resets undone
 };

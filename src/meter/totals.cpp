@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/energy.h"
+#include "core/series.h"
 #include "core/units.h"
 
 namespace joulemark::meter {
@@ -48,6 +49,8 @@ void EnergyLine::settle(std::array<Window, window_count>& windows, const Edge& e
     sum.energy_j += at_edge.energy_j - at_begin.energy_j;
     sum.covered_s += at_edge.covered_s - at_begin.covered_s;
     sum.reach_s += at_edge.reach_s + at_begin.reach_s;
+    sum.still_s += at_edge.still_s - at_begin.still_s;
+    sum.age_s += at_edge.age_s + at_begin.age_s;
     sum.resets += at_edge.resets - at_begin.resets;
 }
 
@@ -78,19 +81,27 @@ void EnergyLine::add(std::int64_t time_ns, double value) {
         total_.energy_j += (last_ + value) / 2 * span_s;
     }
     total_.covered_s += covered ? span_s : 0;
+    const bool moved = samples_ == 0 || value != last_;
+    const std::int64_t age_ns = last_ns_ - changed_ns_;  // of the last reading
+    total_.still_s += moved && age_ns >= CounterSeries::standstill_ns ? seconds(time_ns - changed_ns_) : 0;
     for (; !waiting_.empty() && waiting_.front().time_ns <= time_ns; waiting_.pop_front()) {
         const Edge& edge = waiting_.front();
         const double into_s = samples_ > 0 ? std::max(0.0, seconds(edge.time_ns - last_ns_)) : 0;
         const double left_s = seconds(time_ns - edge.time_ns);
+        const bool at_sample = edge.time_ns == time_ns;
         settle(windows_, edge,
                {.energy_j = from.energy_j + (power + slope * into_s / 2) * into_s,
                 .covered_s = from.covered_s + (covered ? into_s : 0),
                 .reach_s = samples_ > 0 ? std::min(into_s, left_s) : left_s,
+                .still_s = (at_sample ? total_ : from).still_s,
+                .age_s = !moved ? seconds(edge.time_ns - changed_ns_) : at_sample ? 0 : seconds(age_ns),
                 .resets = edge.begin ? from.resets : total_.resets});
     }
+    changed_ns_ = moved ? time_ns : changed_ns_;
     last_ns_ = time_ns;
     last_ = value;
     peak_ = std::max(peak_, value);
+    standstill_.add(time_ns, value);
     ++samples_;
 }
 
@@ -106,6 +117,7 @@ std::optional<EnergyLine::Sum> EnergyLine::sum(std::size_t window) const {
     for (const Edge& edge : waiting_) {
         Sum at_edge = total_;
         at_edge.reach_s = std::max(0.0, seconds(edge.time_ns - last_ns_));
+        at_edge.age_s = seconds(last_ns_ - changed_ns_);
         settle(windows, edge, at_edge);
     }
     return windows[window].sum;
@@ -192,26 +204,33 @@ std::string Totals::doubt(const Reading& reading, const sensors::Device& device,
         return "wrapped unseen";
     }
     const EnergyLine::Sum power = reading.integrated.value_or(EnergyLine::Sum{});
+    // A power that stood still for long says nothing against a counter that moves.
+    const Standstill stood = reading.power ? reading.power->energy.standstill() : Standstill();
+    const double stood_j = stood.long_enough() ? stood.longest().value * stood.longest().duration_s() : 0;
     const double limit_w = device.power_limit_w.value_or(0);
     const double peak_w = reading.power ? std::max(reading.power->energy.peak(), limit_w)
                           : limit_w > 0 ? limit_w
                                         : reading.counted->energy_j / std::max(reading.counted->covered_s, 1e-9);
     const double stale_s = reading.counter->source->info().native_period_s.value_or(0);
+    const double still_s =
+        reading.counted->still_s + std::max(0.0, reading.counted->age_s - 2 * stale_s);
     const CounterEvidence evidence{
         .duration_s = duration_s,
         .counter_j = reading.counted->energy_j,
         .counter_covered_s = reading.counted->covered_s,
-        .integral_j = power.energy_j,
+        .still_s = reading.power ? still_s : 0,
+        .integral_j = power.energy_j - stood_j,
         .power_covered_s = reading.power ? power.covered_s : reading.counted->covered_s,
         .peak_w = peak_w,
         .bound_j = peak_w * std::min(reading.counted->reach_s + 2 * stale_s, duration_s)};
     if (counter_plausible(evidence)) {
         return "";
     }
-    return events.frozen > 0           ? "stood still"
-           : evidence.counter_j <= 0   ? "did not move"
-           : !counter_spans(evidence) ? "gave no readings for a while"
-                                       : "contradicts the power";
+    return events.frozen > 0          ? "stood still"
+           : evidence.counter_j <= 0  ? "did not move"
+           : counter_spans(evidence)  ? "contradicts the power"
+           : evidence.still_s > 0     ? "stood still"
+                                      : "gave no readings for a while";
 }
 
 std::vector<Totals::Entry> Totals::entries() const {

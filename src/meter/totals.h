@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/standstill.h"
 #include "meter/row_ring.h"
 #include "sensors/source.h"
 
@@ -28,6 +29,8 @@ class EnergyLine {
         double energy_j = 0;
         double covered_s = 0;  ///< time that the energy is of
         double reach_s = 0;    ///< from each of their edges to the sample nearest to it
+        double still_s = 0;    ///< in which a counter showed one value for long, and moved again
+        double age_s = 0;      ///< how long it had shown its value at each of the edges
         std::uint64_t resets = 0;  ///< times a counter went backwards: its energy is then a lower bound
     };
 
@@ -44,6 +47,7 @@ class EnergyLine {
     std::optional<Sum> sum(std::size_t window) const;
 
     double peak() const { return peak_; }  ///< the highest reading
+    const Standstill& standstill() const { return standstill_; }
 
   private:
     struct Edge {
@@ -62,8 +66,10 @@ class EnergyLine {
     std::array<Window, window_count> windows_{};
     std::int64_t last_ns_ = 0;
     double last_ = 0;  ///< the last reading
+    std::int64_t changed_ns_ = 0;  ///< when it was first seen
     double peak_ = 0;
-    Sum total_;  ///< since the first sample; its reach is not used
+    Standstill standstill_;
+    Sum total_;  ///< since the first sample; its reach and age are not used
     std::uint64_t samples_ = 0;
 };
 

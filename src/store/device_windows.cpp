@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,10 +20,8 @@ using sensors::Metric;
 
 /// A counter's rate is taken over at least this long: most sensors refresh ten times a second.
 constexpr std::int64_t rate_span_ns = ns_per_s;
-/// A sensor that has given this many equal power samples is not following its device. Where it moved before
-/// or after, it must have done so often, and stood still for much longer than between any two moves.
-constexpr std::int64_t stuck_samples = 100, stuck_changes = 10;
-constexpr double stuck_s = 30, stuck_ratio = 30;
+/// A source whose samples are this many periods apart has a row missing between them.
+constexpr double missing_row = 1.5;
 /// No reading of a working sensor is so far above its device's limit, or above all devices there are.
 constexpr double most_over_limit = 4, most_device_w = 100e3, most_node_w = 10e6;
 /// Software power cap, hardware slow-down, thermal slow-down by software and hardware, power brake: the
@@ -50,6 +49,16 @@ std::optional<double> share_pct(std::optional<double> part, std::optional<double
     return part && whole && *whole > 0 ? std::optional(100 * *part / *whole) : std::nullopt;
 }
 
+/// How much time one sample tells of: a refresh of its sensor, which comes once a second or faster. An
+/// estimate is made from all the time since the one before.
+std::int64_t shown_ns(const SourceFacts* source) {
+    if (source != nullptr && source->estimated) {
+        return std::numeric_limits<std::int64_t>::max();
+    }
+    const bool known = source != nullptr && source->native_period_s > 0;
+    return known ? std::min(nanoseconds(source->native_period_s), ns_per_s) : ns_per_s;
+}
+
 }  // namespace
 
 DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, DeviceFacts facts)
@@ -58,28 +67,41 @@ DeviceWindows::DeviceWindows(const Edges& edges, const Edges& profile_edges, Dev
       facts_(std::move(facts)),
       limit_w_(facts_.power_limit_w.value_or(nan)),
       busy_pct_(nan),
-      power_rank_(power_metrics.size()),
-      written_ns_(facts_.sources.size(), 0) {}
+      power_rank_(power_metrics.size()) {}
 
-void DeviceWindows::Standstill::add(std::int64_t time_ns, double value) {
-    if (current.samples == 0 || value != current.value) {
-        sum_s += current.duration_s();
-        count += current.samples > 0 ? 1 : 0;
-        current = {.start_ns = time_ns, .end_ns = time_ns, .samples = 0, .value = value};
+const Standstill::Stretch* DeviceWindows::stuck(const Channel& power, const SourceFacts* source) const {
+    const Standstill::Stretch& stretch = power.standstill.longest();
+    if ((source != nullptr && source->estimated) || !power.standstill.long_enough()) {
+        return nullptr;
     }
-    current.end_ns = time_ns;
-    ++current.samples;
-    if (current.samples > longest.samples) {
-        longest = current;
+    if (power.standstill.stuck()) {
+        return &stretch;
     }
+    Metric metric{};
+    const Channel* counter = first_of(energy_metrics, metric);
+    if (counter == nullptr ||
+        counter->standstill.longest().duration_s() >= seconds(CounterSeries::standstill_ns)) {
+        return nullptr;
+    }
+    // The power that the counter implies meanwhile. (It may well be higher: a module's counter.)
+    Downsampler::Bin counted;
+    const auto& bins = counter->bins.bins();
+    for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+        const std::int64_t from =
+            counter->bins.start_ns() + static_cast<std::int64_t>(bin) * counter->bins.width_ns();
+        if (from >= stretch.start_ns && from + counter->bins.width_ns() <= stretch.end_ns) {
+            counted.sum += bins[bin].sum;
+            counted.samples += bins[bin].samples;
+        }
+    }
+    const double counted_w = counted.sum / static_cast<double>(counted.samples);
+    return counted_w < stretch.value / 3 ? &stretch : nullptr;
 }
 
-bool DeviceWindows::Standstill::stuck() const {
-    // The current stretch is not in the sum yet; without others there is no movement to compare with.
-    const bool ended = longest.start_ns != current.start_ns;
-    const double others_s = sum_s + (ended ? current.duration_s() - longest.duration_s() : 0);
-    return count >= stuck_changes && longest.samples >= stuck_samples && longest.duration_s() >= stuck_s &&
-           longest.duration_s() >= stuck_ratio * others_s / static_cast<double>(count);
+double DeviceWindows::most_power_w(const Channel* power) const {
+    const Channel* limit = channel(gpu_power_limit_w);
+    return std::max({facts_.power_limit_w.value_or(0), limit != nullptr ? limit->maximum : 0,
+                     power != nullptr ? power->maximum : 0});
 }
 
 /// Feeds the profile from the best power there is; a failed read is a gap in it too.
@@ -116,26 +138,6 @@ const SourceFacts* DeviceWindows::source_of(Metric metric) const {
     return found == facts_.sources.end() ? nullptr : &*found;
 }
 
-/// Of the sources due nearest to this time the one that waits longest, first the one that is read first. Rows
-/// of one source are in order of time; those of sources with threads of their own come in blocks.
-const SourceFacts* DeviceWindows::due_at(std::int64_t time_ns) const {
-    const auto& sources = facts_.sources;
-    std::size_t due = sources.size();
-    std::int64_t least_ns = 0;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        if (sources[i].metrics.empty() || written_ns_[i] > time_ns) {
-            continue;
-        }
-        const std::int64_t off_ns = std::abs(time_ns - written_ns_[i] - nanoseconds(sources[i].period_s));
-        const bool same = due < sources.size() && sources[i].period_s == sources[due].period_s;
-        if (due == sources.size() || (same ? written_ns_[i] < written_ns_[due] : off_ns < least_ns)) {
-            due = i;
-            least_ns = off_ns;
-        }
-    }
-    return due < sources.size() ? &sources[due] : nullptr;
-}
-
 const DeviceWindows::Channel* DeviceWindows::channel(Metric metric) const {
     return channels_[static_cast<std::size_t>(metric)].get();
 }
@@ -165,8 +167,14 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
         }
         value = nan;
     }
-    profile(metric, time_ns, value);
     auto& slot = channels_[static_cast<std::size_t>(metric)];
+    if (slot && slot->empty_ns && *slot->empty_ns <= time_ns) {
+        const std::int64_t empty_ns = *std::exchange(slot->empty_ns, std::nullopt);
+        if (empty_ns < time_ns && seconds(time_ns - slot->last_ns) > missing_row * slot->period_s) {
+            put(metric, empty_ns, nan, read_ns);
+        }
+    }
+    profile(metric, time_ns, value);
     const Behaviour behaviour = sensors::info(metric).behaviour;
     if (!slot) {
         if (std::isnan(value)) {
@@ -178,7 +186,9 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
             Channel{.gauge = {},
                     .counter = {},
                     .bins = Downsampler(std::max(nanoseconds(period_s), ns_per_s / 1000)),
+                    .period_s = period_s,
                     .max_gap_ns = max_gap_ns(period_s),
+                    .empty_ns = {},
                     .minimum = value,
                     .maximum = value,
                     .anchor_ns = time_ns,
@@ -188,7 +198,8 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
             slot->counter.emplace(edges_);
         } else {
             slot->gauge.emplace(edges_, slot->max_gap_ns,
-                                behaviour == Behaviour::flags ? Between::hold : Between::linear);
+                                behaviour == Behaviour::flags ? Between::hold : Between::linear,
+                                shown_ns(source));
         }
     }
     if (behaviour == Behaviour::flags && !std::isnan(value)) {
@@ -197,6 +208,7 @@ bool DeviceWindows::put(Metric metric, std::int64_t time_ns, double value, std::
     if (!(slot->counter ? slot->counter->add(time_ns, value) : slot->gauge->add(time_ns, value))) {
         return false;
     }
+    slot->last_ns = time_ns;
     if (std::isnan(value)) {
         return true;
     }
@@ -233,14 +245,17 @@ void DeviceWindows::add(std::int64_t time_ns, std::span<const Metric> metrics, s
     const auto wrote = [&](const SourceFacts& source) {
         return std::ranges::any_of(source.metrics, is_filled);
     };
-    const bool empty = std::ranges::all_of(values, [](double value) { return std::isnan(value); });
-    const SourceFacts* failed = empty ? due_at(time_ns) : nullptr;
-    for (std::size_t i = 0; i < facts_.sources.size(); ++i) {
-        const SourceFacts& source = facts_.sources[i];
-        if (&source != failed && !wrote(source)) {
+    if (std::ranges::count(filled, true) == 0) {
+        for (const auto& slot : channels_) {
+            if (slot && time_ns > slot->last_ns) {
+                slot->empty_ns = std::min(slot->empty_ns.value_or(time_ns), time_ns);
+            }
+        }
+    }
+    for (const SourceFacts& source : facts_.sources) {
+        if (!wrote(source)) {
             continue;  // another source's row
         }
-        written_ns_[i] = time_ns;
         for (const Metric metric : source.metrics) {
             if (!is_filled(metric)) {
                 in_order &= put(metric, time_ns, nan, read_ns);
@@ -310,31 +325,57 @@ void DeviceWindows::add_energy(DeviceMetrics& metrics, const Window& window) con
         }
     }
 
-    const double peak_w = power_channel != nullptr ? power_channel->maximum
-                          : facts_.power_limit_w   ? *facts_.power_limit_w
-                                                   : metrics.mean_power_w.value_or(0);
-    // Truth and estimate both lie between nothing and full power all the time.
-    const auto bound = [&](double uncertain_s) { return peak_w * std::min(uncertain_s, duration); };
+    // What was not measured is between nothing and this, all the time.
+    double most_w = most_power_w(power_channel);
+    const bool limited = channel(gpu_power_limit_w) != nullptr || facts_.power_limit_w;
+    if (most_w <= 0) {
+        most_w = metrics.mean_power_w.value_or(0);
+    }
+    const auto bound = [&](double unmeasured_s) { return most_w * std::min(unmeasured_s, duration); };
+    const Standstill::Stretch* stuck_span =
+        power_channel != nullptr ? stuck(*power_channel, source_of(power_metric)) : nullptr;
+    const double lost_s =
+        stuck_span != nullptr ? std::max(0.0, seconds(std::min(window.end_ns, stuck_span->end_ns) -
+                                                      std::max(window.start_ns, stuck_span->start_ns)))
+                              : 0;
+
     // An edge beyond all samples is as far away as the time it stands for.
     const double start_reach = seconds(counter.start_distance_ns - (window.start_ns - window.start_edge));
     const double end_reach = seconds(counter.end_distance_ns - (window.end_edge - window.end_ns));
-    const double counter_bound = bound(start_reach + end_reach + 2 * stale_s(counter_metric));
+    // A reading is as old as a refresh; what shows for longer stands still.
+    const double refresh_s = stale_s(counter_metric);
+    const double still_s = seconds(counter.still_ns) +
+                           std::max(0.0, seconds(counter.start_age_ns) - refresh_s) +
+                           std::max(0.0, seconds(counter.end_age_ns) - refresh_s);
+    const double peak_w = power_channel != nullptr && lost_s == 0
+                              ? std::max(power_channel->maximum, counter.difference / duration)
+                              : most_w;
+    const double counter_bound =
+        std::min(peak_w * 2 * refresh_s + bound(start_reach + end_reach + still_s), bound(duration));
 
-    const CounterEvidence evidence{.duration_s = duration,
-                                   .counter_j = counter.difference,
-                                   .counter_covered_s = seconds(counter.covered_ns),
-                                   .integral_j = power.integral,
-                                   .power_covered_s = metrics.covered_s,
-                                   .peak_w = std::max(peak_w, facts_.power_limit_w.value_or(0)),
-                                   .bound_j = counter_bound};
+    const CounterEvidence evidence{
+        .duration_s = duration,
+        .counter_j = counter.difference,
+        .counter_covered_s = seconds(counter.covered_ns),
+        .still_s = power_channel != nullptr ? still_s : 0,
+        .integral_j = power.integral - (lost_s > 0 ? lost_s * stuck_span->value : 0),
+        .power_covered_s = metrics.covered_s,
+        .peak_w = most_w,
+        .bound_j = counter_bound};
     if (metrics.energy_counter_j && counter_plausible(evidence)) {
         metrics.energy_j = metrics.energy_counter_j;
         metrics.energy_bound_j = counter_bound;
         metrics.energy_method = method(counter_metric, "counter");
     } else if (metrics.energy_integrated_j) {
         metrics.energy_j = metrics.energy_integrated_j;
-        metrics.energy_bound_j = bound(duration - seconds(power.covered_ns) + stale_s(power_metric));
+        metrics.energy_bound_j = bound(duration - seconds(power.covered_ns) + seconds(power.unseen_ns) +
+                                       2 * stale_s(power_metric) + lost_s);
         metrics.energy_method = method(power_metric, "integrated");
+        if (metrics.energy_counter_j && counter_spans(evidence) && counter.difference > 0 &&
+            (counter_possible(evidence) || !limited)) {
+            metrics.energy_bound_j = std::max(
+                *metrics.energy_bound_j, std::abs(counter.difference - power.integral) + counter_bound);
+        }
     } else if (counter.resets > 0 && counter.difference > 0) {
         metrics.energy_j = counter.difference;
         metrics.energy_bound_j = std::min(counter_bound + bound(seconds(counter.reset_ns)), bound(duration));
@@ -447,20 +488,17 @@ std::vector<Warning> DeviceWindows::warnings() const {
                          power != nullptr ? "are integrals of power"
                                           : "lack what was drawn meanwhile, which their bounds tell")});
     }
-    if (power != nullptr && !estimated) {
-        if (const auto& stretch = power->standstill.longest; power->standstill.stuck()) {
-            all.push_back(
-                {"stuck_sensor",
-                 fmt::format("{}: {} stood at {} W for {:.0f} s, in {} samples: the sensor does not "
-                             "follow its device, and energies of that time are its guess",
-                             facts_.id, sensors::info(power_metric).name, stretch.value, stretch.duration_s(),
-                             stretch.samples)});
-        }
+    if (const auto* stretch = power != nullptr ? stuck(*power, source) : nullptr) {
+        all.push_back({"stuck_sensor",
+                       fmt::format("{}: {} stood at {} W for {:.0f} s, in {} samples: the sensor does not "
+                                   "follow its device, and its power of that time is no measurement",
+                                   facts_.id, sensors::info(power_metric).name, stretch->value,
+                                   stretch->duration_s(), stretch->samples)});
     }
     if (facts_.simulated) {
         return all;  // a simulated device may well stand still all the time
     }
-    if (power != nullptr && !estimated && power->samples >= stuck_samples &&
+    if (power != nullptr && !estimated && power->samples >= Standstill::least_samples &&
         power->minimum == power->maximum) {
         all.push_back(
             {"stuck_sensor",
@@ -468,7 +506,8 @@ std::vector<Warning> DeviceWindows::warnings() const {
                          sensors::info(power_metric).name, power->maximum, power->samples)});
     }
     if (const Channel* counter = first_of(energy_metrics, metric);
-        counter != nullptr && counter->samples >= stuck_samples && counter->minimum == counter->maximum) {
+        counter != nullptr && counter->samples >= Standstill::least_samples &&
+        counter->minimum == counter->maximum) {
         all.push_back({"stuck_sensor", fmt::format("{}: the energy counter never moved in {} samples",
                                                    facts_.id, counter->samples)});
     }

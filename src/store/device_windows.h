@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/series.h"
+#include "core/standstill.h"
 #include "meter/attribution.h"
 #include "sensors/metric.h"
 #include "store/downsample.h"
@@ -47,9 +48,11 @@ struct Window {
 /// pass. Energy:
 ///  * power is `power_instant_w` where the device has it, else `power_w`, else `power_average_w`;
 ///  * a power below zero, or beyond what any such device draws, is a gap;
-///  * a sensor that gave nothing but zero measured nothing;
-///  * a gap adds nothing to the integral; what it may hide is in the bound;
-///  * the counter is the best estimate where it spans the window and is plausible against the power.
+///  * a sensor that gave nothing but zero measured nothing, and neither did one while it was stuck;
+///  * a gap adds nothing to the integral. Time that was not measured (gaps, time between sparse samples, time
+///    in which a sensor stood still) may hide all between no power and the device's limit: so says the bound;
+///  * the counter is the best estimate where it moved all through the window and is plausible against the
+///    power, else the integral. Where nothing tells which of them is wrong, the bound holds both.
 class DeviceWindows {
   public:
     /// Both edges must outlive it; `profile_edges` are of the windows that get a power profile.
@@ -57,7 +60,8 @@ class DeviceWindows {
 
     /// One row of a sample file: values[i] belongs to metrics[i], NaN is an empty field. An empty field is a
     /// gap only if its source wrote this row; the sources of a device take turns. A row without any value is
-    /// a failed read of the source whose turn it was. The read took `read_ns`.
+    /// a failed read of one of them, whichever: a gap of those whose own row is missing, that is whose
+    /// samples before and after are more than a period apart. The read took `read_ns`.
     void add(std::int64_t time_ns, std::span<const sensors::Metric> metrics, std::span<const double> values,
              std::int64_t read_ns = 0);
 
@@ -74,25 +78,14 @@ class DeviceWindows {
     std::vector<Warning> warnings() const;
 
   private:
-    /// Stretches of equal samples.
-    struct Standstill {
-        struct Stretch {
-            std::int64_t start_ns = 0, end_ns = 0, samples = 0;
-            double value = 0;
-            double duration_s() const { return static_cast<double>(end_ns - start_ns) * 1e-9; }
-        };
-        Stretch current, longest;
-        double sum_s = 0;  ///< of all
-        std::int64_t count = 0;
-        void add(std::int64_t time_ns, double value);
-        /// The longest, where it is no part of how this metric moves otherwise.
-        bool stuck() const;
-    };
     struct Channel {
         std::optional<GaugeSeries> gauge;
         std::optional<CounterSeries> counter;
         Downsampler bins;
+        double period_s;
         std::int64_t max_gap_ns, samples = 0;
+        std::int64_t last_ns = 0;              ///< of the last sample
+        std::optional<std::int64_t> empty_ns;  ///< of the first row without values after it
         double minimum = 0, maximum = 0;
         std::int64_t anchor_ns = 0;  ///< where the counter's current rate starts
         double anchor = 0;
@@ -103,9 +96,13 @@ class DeviceWindows {
     bool put(sensors::Metric metric, std::int64_t time_ns, double value, std::int64_t read_ns);
     bool plausible_power(double watts) const;
     void profile(sensors::Metric metric, std::int64_t time_ns, double value);
+    /// The time in which this sensor of power did not follow its device: it stood still, and either moves
+    /// much more often otherwise, or the counter, which moved all the time, says far less.
+    const Standstill::Stretch* stuck(const Channel& power, const SourceFacts* source) const;
+    /// More than the device drew at any time: its limit, or more if that was seen. 0: nothing is known.
+    double most_power_w(const Channel* power) const;
     void add_energy(DeviceMetrics& metrics, const Window& window) const;
     const SourceFacts* source_of(sensors::Metric metric) const;
-    const SourceFacts* due_at(std::int64_t time_ns) const;
     const Channel* channel(sensors::Metric metric) const;
     const Channel* first_of(std::span<const sensors::Metric> metrics, sensors::Metric& which) const;
     GaugeTotals gauge(sensors::Metric metric, const Window& window) const;
@@ -119,7 +116,6 @@ class DeviceWindows {
     double limit_w_, busy_pct_;  ///< last seen; NaN before
     std::size_t power_rank_;     ///< of the power in the profile, among the metrics of power
     std::array<std::unique_ptr<Channel>, sensors::metric_count> channels_;
-    std::vector<std::int64_t> written_ns_;  ///< the last row of each source; 0 before
     std::optional<meter::RefreshLog> refreshes_;
     std::int64_t out_of_order_ = 0, implausible_ = 0;
     double implausible_w_ = 0;  ///< the first of them

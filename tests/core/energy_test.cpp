@@ -29,6 +29,8 @@ TEST(CounterPlausible, SpansMovesAndAgreesWithThePower) {
     };
     EXPECT_FALSE(changed([](auto& e) { e.counter_covered_s = 9; }));
     EXPECT_TRUE(changed([](auto& e) { e.counter_covered_s = e.power_covered_s = 9; }));
+    EXPECT_TRUE(changed([](auto& e) { e.still_s = 0.5; }));
+    EXPECT_FALSE(changed([](auto& e) { e.still_s = 0.6; }));
     EXPECT_FALSE(changed([](auto& e) { e.counter_j = 0; }));
     EXPECT_TRUE(changed([](auto& e) { e.counter_j = 4550; }));
     EXPECT_FALSE(changed([](auto& e) { e.counter_j = 4551; }));

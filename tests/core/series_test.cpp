@@ -226,5 +226,34 @@ TEST(CounterSeries, BridgesFailedReads) {
     EXPECT_EQ(totals.resets, 0);
 }
 
+TEST(GaugeSeries, TellsHowMuchOfTheTimeNoSampleShows) {
+    const Edges edges({0, 5 * ns_per_s, 20 * ns_per_s});
+    GaugeSeries series(edges, 30 * ns_per_s, Between::linear, ns_per_s);
+    for (const int t : {0, 1, 2, 12, 20}) {
+        series.add(t * ns_per_s, 100);
+    }
+    EXPECT_EQ(series.over(0, 20 * ns_per_s).unseen_ns, (9 + 7) * ns_per_s);
+    EXPECT_NEAR(seconds(series.over(0, 5 * ns_per_s).unseen_ns), 3 * 0.9, 1e-9);
+}
+
+TEST(CounterSeries, TellsHowLongItStoodStill) {
+    const auto at = [](int seconds) { return seconds * ns_per_s; };
+    const Edges times({at(0), at(4), at(9), at(11), at(20)});
+    CounterSeries series(times);
+    for (int t = 0; t <= 20; ++t) {  // it stands from 3 s to 10 s, and from 15 s
+        series.add(at(t), t < 3 ? t : t < 10 ? 3 : std::min(t, 15));
+    }
+    const CounterTotals whole = series.over(at(0), at(20));
+    EXPECT_EQ(whole.still_ns, at(7));
+    EXPECT_EQ(whole.start_age_ns, 0);
+    EXPECT_EQ(whole.end_age_ns, at(5));
+    const CounterTotals inside = series.over(at(4), at(9));
+    EXPECT_EQ(inside.still_ns, 0);
+    EXPECT_EQ(inside.start_age_ns, at(1));
+    EXPECT_EQ(inside.end_age_ns, at(6));
+    EXPECT_EQ(series.over(at(11), at(20)).still_ns, 0);
+    EXPECT_EQ(series.over(at(11), at(20)).start_age_ns, 0);
+}
+
 }  // namespace
 }  // namespace joulemark

@@ -175,6 +175,8 @@ TEST_F(TotalsOfAGpu, ACounterThatCannotBeTrueGivesWayToTheIntegral) {
     const double nan = std::nan("");
     for (const auto& [doubt, readings] : std::initializer_list<std::pair<std::string, std::array<double, 5>>>{
              {"did not move", {100, 100, 100, 100, 100}},
+             {"stood still", {0, 200, 200, 200, 200}},
+             {"stood still", {0, 200, 200, 200, 400}},
              {"was reset", {0, 200, 400, 0, 200}},
              {"gave no readings for a while", {0, 200, nan, nan, nan}},
              {"contradicts the power", {0, 10, 20, 30, 40}},
@@ -193,6 +195,19 @@ TEST_F(TotalsOfAGpu, ACounterThatCannotBeTrueGivesWayToTheIntegral) {
         EXPECT_EQ(entry.method, "sampled") << doubt;
         EXPECT_DOUBLE_EQ(entry.best().value(), 800) << doubt;
     }
+}
+
+TEST_F(TotalsOfAGpu, APowerThatStandsStillSaysNothingAgainstACounterThatMoves) {
+    make({sensors::Metric::gpu_power_w});
+    totals_->command_edge(0, true);
+    for (int i = 0; i <= 620; ++i) {
+        add(0, i * second, {600});  // it froze in the first seconds
+        add(1, i * second, {600.0 * std::min(i, 20) + 80.0 * std::max(i - 20, 0)});
+    }
+    totals_->command_edge(620 * second, false);
+    const auto entry = totals_->entries().at(0);
+    EXPECT_EQ(entry.doubt, "");
+    EXPECT_DOUBLE_EQ(entry.best().value(), 60000);
 }
 
 TEST_F(TotalsOfAGpu, ACounterAloneThatDidNotMoveTellsNothing) {

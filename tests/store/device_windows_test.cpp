@@ -132,8 +132,8 @@ TEST(DeviceWindows, AGapAddsNothingAndIsBounded) {
     EXPECT_DOUBLE_EQ(m.covered_s, 4);
     EXPECT_EQ(m.energy_j, m.energy_integrated_j);
     EXPECT_EQ(m.energy_method, "integrated");
-    EXPECT_DOUBLE_EQ(*m.energy_bound_j, 180 * (6 + 0.1))
-        << "at most the highest power seen, all through the gap";
+    EXPECT_DOUBLE_EQ(*m.energy_bound_j, 250 * (6 + 4 * 0.9 + 2 * 0.1))
+        << "the limit all through the gap, and between samples further apart than the sensor's refreshes";
 }
 
 TEST(DeviceWindows, AFailedReadIsAGapButAnotherSourcesRowIsNone) {
@@ -147,7 +147,7 @@ TEST(DeviceWindows, AFailedReadIsAGapButAnotherSourcesRowIsNone) {
     EXPECT_DOUBLE_EQ(*gpu.over(0, 4 * s).gpu_busy_pct, 50);
 }
 
-TEST(DeviceWindows, ARowWithoutValuesIsAFailedReadOfTheSourceWhoseTurnItWas) {
+TEST(DeviceWindows, ARowWithoutValuesIsAGapOfTheSourceWhoseOwnRowIsMissing) {
     DeviceFacts facts = v100();
     facts.sources.push_back({.metrics = {gpu_sm_util_pct}, .period_s = 1});
     Fixture gpu({0, 8 * s}, facts);
@@ -162,6 +162,159 @@ TEST(DeviceWindows, ARowWithoutValuesIsAFailedReadOfTheSourceWhoseTurnItWas) {
     EXPECT_DOUBLE_EQ(m.covered_s, 6) << "the failed read of power and no other";
     EXPECT_EQ(m.energy_counter_j, 800);
     EXPECT_DOUBLE_EQ(*m.energy_integrated_j, 600);
+}
+
+/// An H200; two threads read it, and their rows come in blocks.
+DeviceFacts h200() {
+    return {.id = "gpu0",
+            .component = "gpu",
+            .memory_bytes = {},
+            .power_limit_w = 700,
+            .simulated = true,  // it may stand still
+            .sources = {{.metrics = {gpu_power_w, gpu_busy_pct}, .period_s = 0.1, .native_period_s = 0.1},
+                        {.metrics = {gpu_energy_j}, .period_s = 0.1, .native_period_s = 0.1}},
+            .period_s = 0.1};
+}
+const std::vector<Metric> h200_columns{gpu_power_w, gpu_busy_pct, gpu_energy_j};
+constexpr std::int64_t tick = s / 10;
+
+TEST(DeviceWindows, AFailingCounterEndsNoSeriesOfPower) {
+    for (const int ahead : {0, 1, 7}) {  // by so many ticks the counter's rows are ahead of the power's
+        for (const std::int64_t shift : {std::int64_t{0}, tick / 3}) {
+            Fixture gpu({0, 60 * s}, h200());
+            for (int t = -ahead; t <= 600; ++t) {
+                if (t + ahead <= 600) {
+                    const bool failed = t + ahead > 100;
+                    gpu.put((t + ahead) * tick + shift, h200_columns,
+                            {nan, nan, failed ? nan : 60.0 * (t + ahead)});
+                }
+                if (t >= 0) {
+                    gpu.put(t * tick, h200_columns, {600, 90, nan});
+                }
+            }
+            const DeviceMetrics m = gpu.over(0, 60 * s);
+            EXPECT_NEAR(*m.energy_j, 36000, 1e-6) << ahead << ' ' << shift;
+            EXPECT_DOUBLE_EQ(m.covered_s, 60) << ahead << ' ' << shift;
+            EXPECT_TRUE(gpu.windows.warnings().empty());
+        }
+    }
+}
+
+TEST(DeviceWindows, ADeviceLostForAWhileIsAGapInAllItsSeries) {
+    Fixture gpu({0, 10 * s}, h200());
+    for (int t = 0; t <= 100; ++t) {
+        const bool lost = t > 40 && t < 60;
+        gpu.put(t * tick, h200_columns, {lost ? nan : 600.0, lost ? nan : 90.0, nan});
+        gpu.put(t * tick, h200_columns, {nan, nan, lost ? nan : 60.0 * t});
+    }
+    const DeviceMetrics m = gpu.over(0, 10 * s);
+    EXPECT_NEAR(m.covered_s, 8, 1e-9);
+    EXPECT_NEAR(*m.energy_integrated_j, 4800, 1e-6);
+    EXPECT_NEAR(*m.energy_j, 6000, 1e-6) << "the counter bridges it";
+}
+
+/// One metric's value of each tick of 0.1 s.
+template <typename Power, typename Energy>
+void feed(Fixture& gpu, double seconds, Power power_w, Energy energy_j) {
+    for (int t = 0; t <= static_cast<int>(10 * seconds); ++t) {
+        const double power = power_w(0.1 * t), energy = energy_j(0.1 * t);
+        gpu.put(t * tick, h200_columns, {power, 90, nan});
+        gpu.put(t * tick, h200_columns, {nan, nan, energy});
+    }
+}
+
+TEST(DeviceWindows, APowerThatStandsStillIsNoWitnessAgainstACounterThatMoves) {
+    const auto energy_j = [](double t) {
+        return 600 * std::min(t, 20.0) + 80 * std::max(t - 20, 0.0);
+    };
+    // Without any movement before, as of a simulated load, and with the noise of a real one.
+    for (const bool noise : {false, true}) {
+        DeviceFacts facts = h200();
+        facts.simulated = !noise;
+        Fixture gpu({0, 300 * s, 620 * s}, facts);
+        const auto power_w = [&](double t) { return noise && t < 10 ? 600 + std::fmod(10 * t, 7) : 600; };
+        feed(gpu, 620, power_w, energy_j);
+        for (const auto& [from, until] : {std::pair(0, 620), {300, 620}}) {
+            const DeviceMetrics m = gpu.over(from * s, until * s);
+            EXPECT_EQ(m.energy_method, "counter");
+            EXPECT_NEAR(*m.energy_j, energy_j(until) - energy_j(from), 1e-6);
+        }
+        EXPECT_EQ(std::ranges::count(gpu.windows.warnings(), "stuck_sensor", &Warning::code), 1);
+    }
+}
+
+TEST(DeviceWindows, WhatAStuckSensorSaysIsBoundedLikeAGap) {
+    Fixture gpu({0, 200 * s}, h200());
+    const auto power_w = [](double t) { return t < 100 ? 80 + std::fmod(10 * t, 7) : 80; };
+    feed(gpu, 200, power_w, [](double) { return nan; });
+    const DeviceMetrics m = gpu.over(0, 200 * s);
+    EXPECT_EQ(m.energy_method, "integrated");
+    EXPECT_NEAR(*m.energy_bound_j, 700 * (100 + 2 * 0.1), 100);
+}
+
+TEST(DeviceWindows, WhereNothingTellsWhoIsWrongTheBoundHoldsBoth) {
+    Fixture gpu({0, 100 * s}, h200());
+    const auto power_w = [](double t) { return 500 + std::fmod(10 * t, 7); };
+    feed(gpu, 100, power_w, [](double t) { return 100 * t; });
+    const DeviceMetrics m = gpu.over(0, 100 * s);
+    EXPECT_EQ(m.energy_method, "integrated");
+    EXPECT_GE(*m.energy_bound_j, *m.energy_j - 10000);
+    EXPECT_LT(*m.energy_bound_j, 1.02 * (*m.energy_j - 10000));
+}
+
+TEST(DeviceWindows, ACounterThatStopsMovingIsNotBelievedBeforeItIsCalledFrozen) {
+    const auto power_w = [](double) { return 600; };
+    const auto frozen_j = [](double t) { return 600 * std::min(t, 8.0); };
+    Fixture gpu({0, 4 * s, 8 * s, 12 * s, 15 * s}, h200());
+    feed(gpu, 15, power_w, frozen_j);
+    for (const auto& [from, until] : {std::pair(0, 15), {8, 15}, {4, 12}, {12, 15}}) {
+        const DeviceMetrics m = gpu.over(from * s, until * s);
+        EXPECT_EQ(m.energy_method, "integrated") << from << ' ' << until;
+        EXPECT_NEAR(*m.energy_j, 600 * (until - from), 1e-6);
+    }
+    EXPECT_EQ(gpu.over(0, 8 * s).energy_method, "counter");
+    // In a long window, or without a power, the counter counts, and its bound holds what it missed.
+    Fixture late({0, 1000 * s}, h200());
+    feed(late, 1000, power_w, [](double t) { return 600 * std::min(t, 992.0); });
+    const DeviceMetrics m = late.over(0, 1000 * s);
+    EXPECT_EQ(m.energy_method, "counter");
+    EXPECT_GE(*m.energy_bound_j, 600 * 8);
+    EXPECT_LT(*m.energy_bound_j, 700 * 8.2);
+    // It moves again, and what it missed is lost.
+    Fixture resumed({0, 15 * s}, h200());
+    feed(resumed, 15, power_w, [](double t) { return 600 * (t < 3 ? t : std::max(3.0, t - 5)); });
+    EXPECT_NEAR(*resumed.over(0, 15 * s).energy_j, 9000, 1e-6);
+}
+
+TEST(DeviceWindows, TheBoundOfAnIntegralKnowsHowFarApartItsSamplesWere) {
+    DeviceFacts facts = h200();
+    facts.sources = {{.metrics = {gpu_power_w}, .period_s = 10, .native_period_s = 0.1}};
+    Fixture gpu({0, 350 * s}, facts);
+    double true_j = 0;
+    for (int t = 0; t <= 350; t += 10) {
+        gpu.put(t * s, gpu_power_w, t % 60 == 0 ? 80 : 600);
+        true_j += t > 0 ? 10 * (80 + 600) / 2 : 0;  // five seconds of each, not at all as sampled
+    }
+    const DeviceMetrics m = gpu.over(0, 350 * s);
+    EXPECT_LE(std::abs(*m.energy_j - true_j), *m.energy_bound_j);
+    EXPECT_NEAR(*m.energy_bound_j, 700 * 350 * 0.99, 700);
+    facts.sources[0].estimated = true;  // made from all the time since the one before
+    Fixture estimate({0, 350 * s}, facts);
+    for (int t = 0; t <= 350; t += 10) {
+        estimate.put(t * s, gpu_power_w, 300);
+    }
+    EXPECT_NEAR(*estimate.over(0, 350 * s).energy_bound_j, 700 * 2 * 0.1, 1e-6);
+}
+
+TEST(DeviceWindows, WhatIsBeyondTheLastSampleIsBoundedByTheDevicesLimit) {
+    Fixture gpu({0, 230 * s}, h200());
+    feed(gpu, 13, [](double) { return 80; }, [](double t) { return 80 * t; });
+    EXPECT_GE(*gpu.over(0, 230 * s).energy_bound_j, 700 * 217);
+    Fixture raised({0, 230 * s}, h200());
+    for (int t = 0; t <= 13; ++t) {
+        raised.put(t * s, {gpu_power_w, gpu_power_limit_w}, {80, 1000});
+    }
+    EXPECT_GE(*raised.over(0, 230 * s).energy_bound_j, 1000 * 217);
 }
 
 TEST(DeviceWindows, ACounterThatDoesNotMoveIsNoZeroEnergy) {
