@@ -200,6 +200,79 @@ class Imported(Simulated):
         self.assertAlmostEqual(short["lag_s"], lag_s, delta=5e-3)
 
 
+class Faults(Simulated):
+    """Energies of one H200 whose sensors fail, against the truth."""
+
+    COUNTER = "nvmlDeviceGetTotalEnergyConsumption"
+
+    def measured(self, name, loads, *faults, options=(), before=(), clock="virtual"):
+        """The run of these loads, (seconds, watts) one after the other, after it was checked against the truth."""
+        self.state = os.path.join(self.folder.name, f"{name}.sim")
+        self.results = os.path.join(self.folder.name, name)
+        self.environment["JOULEMARK_SIM"] = self.state
+        self.create("--accelerator", "H200", "--clock", clock, *(word for fault in faults for word in ("--fault", fault)))
+        work = lambda seconds, watts: [SIMULATOR, "work", "--seconds", str(seconds), "--power-w", str(watts)]
+        for load in before:
+            subprocess.run(work(*load), check=True, env=self.environment)
+        self.metered("sh", "-c", "; ".join(" ".join(work(*load)) for load in loads), options=options)
+        document = self.analysis()
+        (run,) = document["runs"]
+        (path,) = glob.glob(os.path.join(self.results, "runs", "*", "*", "regions.csv"))
+        start, end = (row["time_ns"] for row in table(path) if row["name"] == "joulemark.command")
+        shown = subprocess.run([SIMULATOR, "show", self.state, "--json", "--from-ns", start, "--to-ns", end], check=True,
+                               capture_output=True, text=True)
+        run["true_j"] = json.loads(shown.stdout)["gpus"][0]["energy_j"]
+        run["gpu_j"] = run["energy_by_component_j"]["gpu"]
+        run["bound_j"] = run["provenance"]["components"]["gpu"]["bound_j"]
+        run["codes"] = {warning["code"] for warning in [*document["warnings"], *run["warnings"]]}
+        self.assertLessEqual(abs(run["gpu_j"] - run["true_j"]), run["bound_j"] + 0.1,
+                             {key: run[key] for key in ("gpu_j", "true_j", "bound_j", "codes")})
+        return run
+
+    def test_failed_reads_of_one_sensor_are_no_gaps_of_another(self):
+        lost = f"not-supported:{self.COUNTER}"
+        for name, seconds, faults, options in (
+                ("lost", 300, [f"{lost}@20"], []),
+                ("fast", 60, ["counter-freeze@20"], ["--energy-rate", "50"]),
+                ("alike", 60, ["counter-freeze@20"], ["--rate", "10", "--energy-rate", "10"]),
+                ("slow", 300, [], ["--rate", "1"])):
+            with self.subTest(name):
+                run = self.measured(name, [(seconds, 600)], *faults, options=options)
+                self.assertAlmostEqual(run["energy_integrated_j"] / run["true_j"], 1, delta=0.01)
+                self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.01)
+                self.assertFalse(run["codes"] & ({"coverage", "out_of_order"} if faults else
+                                                 {"coverage", "out_of_order", "counter_vs_integral"}))
+        with self.subTest("real clock"):
+            run = self.measured("real", [(10, 600)], f"{lost}@3", options=["--energy-rate", "10"], clock="real")
+            self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.1)
+
+    def test_a_frozen_power_overrules_no_counter(self):
+        loads = [(20, 600), (600, 80)]
+        run = self.measured("flat", loads, "power-frozen@10")
+        self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.01)
+        self.assertIn("stuck_sensor", run["codes"])
+        moves = [(2, 500 + 10 * i) for i in range(15)]
+        run = self.measured("moving", [*moves, *loads], "power-frozen@35")
+        self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.01)
+        self.assertIn("stuck_sensor", run["codes"])
+        self.measured("alone", [*moves, *loads], "power-frozen@35", f"not-supported:{self.COUNTER}")
+        self.measured("low", [(20, 80), (100, 600)], "power-frozen@10")
+
+    def test_what_was_not_measured_is_in_the_bound(self):
+        self.measured("pulses", [(5, 80), (5, 600)] * 34, f"not-supported:{self.COUNTER}", options=["--rate", "0.1"])
+        self.measured("lost", [(100, 80), (217, 600)], "gpu-lost@100")
+
+    def test_a_counter_that_freezes_late_is_not_believed(self):
+        run = self.measured("late", [(15.2, 600)], "counter-freeze@8")
+        self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.01)
+        self.measured("later", [(15.2, 600)], "counter-freeze@13.5")
+
+    def test_a_reset_before_the_counters_first_rise_is_seen(self):
+        run = self.measured("reset", [(10, 600)], "counter-reset@100.9", before=[(100, 600)])
+        self.assertAlmostEqual(run["gpu_j"] / run["true_j"], 1, delta=0.01)
+        self.assertIn("counter_reset", run["codes"])
+
+
 class OwnCost(Simulated):
     def test_rate_jitter_losses_and_own_cost_are_told(self):
         self.create("--accelerator", "H100")
