@@ -135,6 +135,10 @@ class Tables(Results):
         self.refused("line 3: gpus is 'two'", "import", self.table("gpus,energy_j\n1,5\ntwo,5\n"), *out)
         for gpus in ("0", "1.5", "-2", "1e400"):
             self.refused("line 2: gpus is", "import", self.table(f"gpus,energy_j\n{gpus},5\n"), *out)
+        for epochs in ("1e19", "9007199254740994"):
+            self.refused("line 2: epochs is", "import", self.table(f"epochs,energy_j\n{epochs},5\n"), *out)
+        for energy in ("1e308", "1e22", "1e-300"):
+            self.refused("line 2: energy_kwh is", "import", self.table(f"energy_kwh\n{energy}\n"), *out)
         self.refused("the column gpus more than once", "import", self.table("gpus,gpus,energy_j\n1,2,5\n"), *out)
         self.refused("never closed", "import", self.table('gpus,energy_j\n"1,5\n'), *out)
         self.refused("line 2 has 1 cells", "import", self.table("gpus,energy_j\n1\n"), *out)
@@ -153,6 +157,44 @@ class Logs(Results):
         self.assertEqual(run["wall_time_s"], 2)
         self.assertEqual(run["status"], "ok")
         self.assertEqual(run["provenance"]["components"]["gpu"]["sources"], ["nvidia-smi"])
+
+    def log(self, header, rows, end="\n"):
+        path = os.path.join(self.folder.name, "log.csv")
+        with open(path, "w") as file:
+            file.write("\n".join(["timestamp, " + header] + ["2023/07/14 " + row for row in rows]) + end)
+        return path
+
+    def test_rows_of_two_gpus_need_a_column_that_tells_them_apart(self):
+        for second in (0, 3):  # ms after the first
+            rows = [f"10:10:{s:02}.{ms:03}, {w}" for s in range(10) for ms, w in ((0, 100), (second, 300))]
+            path = self.log("power.draw [W]", rows)
+            self.refused("--query-gpu=timestamp,index", "import", path, "-o", self.dir)
+            self.assertFalse(os.path.exists(self.dir))
+
+    def test_one_gpu_needs_no_column(self):
+        path = self.log("power.draw [W]", [f"10:10:{s:02}.{s % 3:03}, 100" for s in range(11)])
+        self.assertEqual(self.good("import", path, "-o", self.dir).stderr.count("note"), 0)
+        run, = self.analysis()["runs"]
+        self.assertAlmostEqual(run["energy_j"], 1000, delta=1)
+
+    def test_a_clock_that_steps_back_loses_no_rows(self):
+        times = [f"10:{m:02}:{s:02}.000" for m, s in [(20, s) for s in range(31)] + [(5, s) for s in range(31)]]
+        path = self.log("index, power.draw [W]", [f"{time}, {gpu}, 100" for time in times for gpu in (0, 1)])
+        self.assertIn("line 64: the clock stepped back by 930 s",
+                      self.good("import", path, "-o", self.dir).stderr)
+        run, = self.analysis()["runs"]
+        self.assertAlmostEqual(run["wall_time_s"], 61)
+        bound = run["provenance"]["energy_j"]["bound_j"]
+        self.assertLessEqual(abs(run["energy_j"] - 2 * 100 * 61), bound)
+        self.assertAlmostEqual(run["energy_j"], 2 * 100 * 60, delta=201)
+
+    def test_a_torn_last_line_is_dropped_and_told(self):
+        rows = [f"10:10:{s:02}.000, 0, 100.00 W" for s in range(5)] + ["10:10:05.000, 0, 1"]
+        told = self.good("import", self.log("index, power.draw [W]", rows, end=""), "-o", self.dir).stderr
+        self.assertIn("line 7 has no end and was dropped", told)
+        run, = self.analysis()["runs"]
+        self.assertAlmostEqual(run["wall_time_s"], 4)
+        self.assertAlmostEqual(run["energy_j"], 400, delta=1)
 
     def test_marks_become_regions(self):
         self.good("import", os.path.join(TABLES, "bursts"), "-o", self.dir)

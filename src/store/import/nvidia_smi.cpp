@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -112,21 +113,72 @@ class Layout {
 
 struct Gpu {
     std::string id, identity, name;
-    std::vector<std::int64_t> times;
+    std::vector<std::int64_t> times = {};
 };
 
-double period_of(std::vector<std::int64_t> times) {
-    std::ranges::sort(times);
+/// A line of the log.
+struct Row {
+    std::int64_t time_ns;
+    std::size_t gpu, line;
+    std::string values;  ///< cells of gpu.csv
+};
+
+/// Those from one time to the next, the shortest first; steps back are none.
+std::vector<std::int64_t> distances_of(const std::vector<std::int64_t>& times) {
     std::vector<std::int64_t> distances;
     for (std::size_t i = 1; i < times.size(); ++i) {
-        distances.push_back(times[i] - times[i - 1]);
+        if (times[i] >= times[i - 1]) {
+            distances.push_back(times[i] - times[i - 1]);
+        }
     }
+    std::ranges::sort(distances);
+    return distances;
+}
+
+/// The median distance.
+std::int64_t period_ns(const Gpu& gpu) {
+    const auto distances = distances_of(gpu.times);
+    return distances.empty() ? 0 : distances[distances.size() / 2];
+}
+
+/// Several GPUs are read at nearly one instant and then not for a period; one GPU is read at even distances.
+bool plainly_one_gpu(const Gpu& rows) {
+    const auto distances = distances_of(rows.times);
     if (distances.empty()) {
-        return 0;
+        return true;
     }
-    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
-    std::ranges::nth_element(distances, middle);
-    return seconds(*middle);
+    const double mean = std::accumulate(distances.begin(), distances.end(), 0.0) /
+                        static_cast<double>(distances.size());
+    return distances.front() > 0 && static_cast<double>(distances[distances.size() / 10]) > mean / 2;
+}
+
+/// Where the log's clock stepped back, time goes on one period after the row before. How much of it really
+/// passed is not known: `gap` is the row that says so. Returns the notes about it.
+std::vector<std::string> undo_steps_back(std::vector<Row>& rows, const std::vector<Gpu>& gpus,
+                                         const std::string& gap, const std::filesystem::path& file) {
+    std::vector<std::string> notes;
+    std::int64_t shift_ns = 0;
+    std::vector<Row> gaps;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        rows[i].time_ns += shift_ns;
+        const std::int64_t before_ns = rows[i - 1].time_ns;
+        if (rows[i].time_ns >= before_ns) {
+            continue;
+        }
+        const std::int64_t step_ns = before_ns - rows[i].time_ns;
+        notes.push_back(fmt::format("{} line {}: the clock stepped back by {:.6g} s; the rows from here on are "
+                                    "put one period after the row before, and the energy between is bounded",
+                                    file.string(), rows[i].line, seconds(step_ns)));
+        const std::int64_t period = std::max<std::int64_t>(period_ns(gpus.front()), 2);
+        shift_ns += step_ns + period;
+        rows[i].time_ns += step_ns + period;
+        for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+            gaps.push_back({before_ns + period / 2, gpu, rows[i].line, gap});
+        }
+    }
+    rows.insert(rows.end(), gaps.begin(), gaps.end());
+    std::ranges::stable_sort(rows, {}, &Row::time_ns);
+    return notes;
 }
 
 }  // namespace
@@ -146,10 +198,8 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set,
     const auto header = header_of(line);
     const Layout layout(header);
     std::vector<Gpu> gpus;
-    std::string content =
-        fmt::format("{},{}\n", fmt::join(run_format::sample_columns, ","), fmt::join(layout.metrics, ","));
-    RunFolder run;
-    while (lines.next_or_rest(line)) {
+    std::vector<Row> rows;
+    while (lines.next(line)) {
         const auto cells = cells_of(line);
         const auto time = cells.empty() ? std::nullopt : time_of(cells.front());
         if (cells.size() != header.size() || !time) {
@@ -160,20 +210,37 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set,
         auto gpu = std::ranges::find(gpus, identity, &Gpu::identity);
         if (gpu == gpus.end()) {
             gpus.push_back(
-                {fmt::format("gpu{}", gpus.size()), identity, layout.name ? cells[*layout.name] : "", {}});
+                {fmt::format("gpu{}", gpus.size()), identity, layout.name ? cells[*layout.name] : ""});
             gpu = std::prev(gpus.end());
         }
         gpu->times.push_back(*time);
-        content += fmt::format("{},0,{}", *time, gpu->id);
+        Row& row = rows.emplace_back(
+            Row{*time, static_cast<std::size_t>(gpu - gpus.begin()), lines.line_number(), ""});
         for (const auto& [column, unit] : layout.sources) {
-            content += ',' + csv::text(cell_value(cells[column]) * unit);
+            row.values += ',' + csv::text(cell_value(cells[column]) * unit);
         }
-        content += '\n';
-        run.start_ns = run.end_ns == 0 ? *time : std::min(run.start_ns, *time);
-        run.end_ns = std::max(run.end_ns, *time);
     }
     if (gpus.empty()) {
         throw bad_input("{} holds no samples", file.string());
+    }
+    if (!layout.identity && !plainly_one_gpu(gpus.front())) {
+        throw bad_input(
+            "{} has rows of several GPUs and does not say which is whose: log with --query-gpu=timestamp,index,...",
+            file.string());
+    }
+    std::vector<std::string> notes =
+        undo_steps_back(rows, gpus, std::string(layout.metrics.size(), ','), file);
+    if (lines.next_or_rest(line)) {
+        notes.push_back(fmt::format("{} line {} has no end and was dropped: the log was cut there", file.string(),
+                                    lines.line_number()));
+    }
+    RunFolder run;
+    run.start_ns = rows.front().time_ns;
+    run.end_ns = rows.back().time_ns;
+    std::string content =
+        fmt::format("{},{}\n", fmt::join(run_format::sample_columns, ","), fmt::join(layout.metrics, ","));
+    for (const Row& row : rows) {
+        content += fmt::format("{},0,{}{}\n", row.time_ns, gpus[row.gpu].id, row.values);
     }
     nlohmann::json devices = nlohmann::json::array();
     nlohmann::json sources = nlohmann::json::array();
@@ -192,21 +259,21 @@ Imported import_nvidia_smi(const std::filesystem::path& file, const Pairs& set,
                            {"method", "sampled"},
                            {"scope", "gpu board"},
                            {"origin", file.filename().string()},
-                           {"period_s", period_of(gpu.times)},
+                           {"period_s", seconds(period_ns(gpu))},
                            {"native_period_s", nullptr},
                            {"accuracy_pct", nullptr},
                            {"accuracy_note", ""}});
     }
     run.files = {{std::string(run_format::gpu_file), content}};
     run.run = run_stem(file, content, {}, set);
-    const double period_s = period_of(gpus.front().times);
+    const double period_s = seconds(period_ns(gpus.front()));
     run.run_json = {{"name", file.stem().string()},
                     {"factors", factors_of(set)},
                     {"rate_hz", period_s > 0 ? 1 / period_s : 0},
                     {"devices", devices},
                     {"sources", sources}};
     run.write(results);
-    return {{run.run}, {}};
+    return {{run.run}, notes};
 }
 
 }  // namespace joulemark::store::imports

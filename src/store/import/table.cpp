@@ -42,6 +42,8 @@ constexpr std::array<std::string_view, 3> text_fields{"workload", "hardware", "s
 /// Things that are counted.
 constexpr std::array<std::string_view, 7> whole_fields{
     "gpus", "gpus_per_node", "local_batch", "global_batch", "samples", "epochs", "repeat"};
+/// Beyond these a cell is a slip, and what follows from it would overflow.
+constexpr double largest_cell = 1e21, smallest_cell = 1e-21, most_counted = 9007199254740992;  // 2^53: exact in a double
 /// A result that differs more from what others give is told.
 constexpr double tolerated_difference = 0.05;
 
@@ -113,8 +115,14 @@ void put(const Field& field, const std::string& text, nlohmann::json& factors, n
             throw bad_input("{}: {} is '{}', which is no whole number from {} up", where, field.name, text,
                             least);
         }
+        if (*value > most_counted) {
+            throw bad_input("{}: {} is '{}', which is more than can be counted", where, field.name, text);
+        }
     } else if (!is_text && (!value || !std::isfinite(*value) || *value <= 0)) {
         throw bad_input("{}: {} is '{}', which is no number above 0", where, field.name, text);
+    } else if (!is_text && (*value > largest_cell || *value < smallest_cell)) {
+        throw bad_input("{}: {} is '{}', which is beyond what can be computed with ({} to {})", where, field.name,
+                        text, smallest_cell, largest_cell);
     }
     if (field.kind == Kind::result) {
         if (metrics.contains(std::string(field.key))) {
