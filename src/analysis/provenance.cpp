@@ -47,12 +47,8 @@ Inventory component_by_device(const json& run_json) {
 
 void add_source(std::map<std::string, Component>& components, const store::HostRecord& host,
                 const Inventory& inventory, const json& source) {
-    const bool energy = std::ranges::any_of(child(source, "metrics"), [](const json& name) {
-        const auto& metric = name.get_ref<const std::string&>();
-        return metric.find("energy") != std::string::npos || metric.find("power") != std::string::npos;
-    });
     const auto device = inventory.find(text(source, "device"));
-    if (!energy || device == inventory.end()) {
+    if (!tells_energy(source) || device == inventory.end()) {
         return;
     }
     Component& known = components[device->second];

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/json_access.h"
+#include "sensors/metric.h"
 
 namespace joulemark::analysis {
 namespace {
@@ -17,11 +18,13 @@ void accumulate(Value& sum, const Value& value) {
     }
 }
 
-bool is_energy_metric(const std::string& metric) {
-    return metric.ends_with("_energy_j") || metric.find("_power") != std::string::npos;
-}
-
 }  // namespace
+
+bool tells_energy(const nlohmann::json& source) {
+    return std::ranges::any_of(child(source, "metrics"), [](const nlohmann::json& name) {
+        return sensors::tells_energy(name.get_ref<const std::string&>());
+    });
+}
 
 HostInventory::HostInventory(const nlohmann::json& run_json) {
     for (const auto& device : child(run_json, "devices")) {
@@ -30,11 +33,9 @@ HostInventory::HostInventory(const nlohmann::json& run_json) {
         }
     }
     for (const auto& source : child(run_json, "sources")) {
-        for (const auto& metric : child(source, "metrics")) {
-            if (is_energy_metric(metric.get<std::string>()) && metric != "gpu_power_limit_w") {
-                energy_devices.insert(text(source, "device"));
-                module_scope = module_scope || text(source, "scope") == "gpu module";
-            }
+        if (tells_energy(source)) {
+            energy_devices.insert(text(source, "device"));
+            module_scope = module_scope || text(source, "scope") == "gpu module";
         }
     }
 }
@@ -162,7 +163,7 @@ std::vector<std::string> WindowSum::contained() const {
 std::vector<std::string> WindowSum::partly_measured() const {
     std::vector<std::string> names;
     for (const auto& [name, part] : parts_) {
-        if (part.energy_j && part.lacking > 0) {
+        if (part.energy_j && part.lacking > 0 && counts(name)) {
             names.push_back(name);
         }
     }
@@ -182,6 +183,9 @@ Value WindowSum::energy_j() const {
 }
 
 Value WindowSum::energy_bound_j() const {
+    if (!energy_j()) {
+        return std::nullopt;
+    }
     Value total;
     for (const std::string& name : contained()) {
         accumulate(total, parts_.at(name).bound_j);

@@ -14,6 +14,9 @@
 
 namespace joulemark::analysis {
 
+/// Whether a source of run.json tells the energy of its device.
+bool tells_energy(const nlohmann::json& source);
+
 /// What a host's run.json says about its devices, as far as sums need it.
 struct HostInventory {
     explicit HostInventory(const nlohmann::json& run_json);

@@ -104,6 +104,13 @@ std::optional<Metric> metric_named(File file, std::string_view name) {
     return std::nullopt;
 }
 
+bool tells_energy(std::string_view name) {
+    constexpr std::array energy{gpu_energy_j, cpu_energy_j, node_energy_j};
+    constexpr std::array power{gpu_power_w, gpu_power_instant_w, gpu_power_average_w, cpu_power_w, node_power_w};
+    const auto is_named = [&](Metric metric) { return info(metric).name == name; };
+    return std::ranges::any_of(energy, is_named) || std::ranges::any_of(power, is_named);
+}
+
 std::string quantity(Metric metric) {
     std::string text(info(metric).name);
     if (const Unit* found = unit_of(text)) {

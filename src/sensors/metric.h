@@ -76,6 +76,10 @@ struct MetricInfo {
 const MetricInfo& info(Metric metric);
 std::optional<Metric> metric_named(File file, std::string_view name);
 
+/// Whether a column of this name tells the energy of its device: its counter, or its power (not a part's, nor
+/// a limit). Such names mean the same in every file.
+bool tells_energy(std::string_view name);
+
 /// The two halves of a column's name, for people: "power instant" and "W" of power_instant_w.
 std::string quantity(Metric metric);
 std::string_view unit(Metric metric);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "sensors/metric.h"
 #include "store/model.h"
 
 /// Run records made by hand, as the store would load them.
@@ -52,6 +53,15 @@ inline store::RegionRecord region(const std::string& host, const std::string& na
     return record;
 }
 
+/// The names by which the meter writes metrics into run.json.
+inline nlohmann::json metric_names(std::initializer_list<sensors::Metric> metrics) {
+    nlohmann::json names = nlohmann::json::array();
+    for (const sensors::Metric metric : metrics) {
+        names.push_back(sensors::info(metric).name);
+    }
+    return names;
+}
+
 /// run.json of a host with `gpus` V100s, a CPU package with its DRAM, and a source for each.
 inline nlohmann::json host_json(const std::string& host, int gpus, bool cpu = true) {
     using nlohmann::json;
@@ -62,7 +72,7 @@ inline nlohmann::json host_json(const std::string& host, int gpus, bool cpu = tr
         devices.push_back({{"device", id}, {"component", "gpu"}, {"name", "V100"}});
         sources.push_back({{"source", "nvml.energy"},
                            {"device", id},
-                           {"metrics", {"gpu_energy_j"}},
+                           {"metrics", metric_names({sensors::Metric::gpu_energy_j})},
                            {"method", "counter"},
                            {"scope", "gpu board"},
                            {"origin", "nvmlDeviceGetTotalEnergyConsumption"},
@@ -77,7 +87,7 @@ inline nlohmann::json host_json(const std::string& host, int gpus, bool cpu = tr
             devices.push_back({{"device", id}, {"component", name}, {"name", "package 0"}});
             sources.push_back({{"source", "rapl"},
                                {"device", id},
-                               {"metrics", {std::string(name) + "_energy_j"}},
+                               {"metrics", metric_names({sensors::Metric::cpu_energy_j})},
                                {"method", "counter"},
                                {"scope", "cpu package"},
                                {"period_s", 0.1},
