@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "analysis/baseline.h"
-#include "analysis/copies.h"
 #include "analysis/factors.h"
 #include "analysis/json_access.h"
 #include "analysis/provenance.h"
 #include "analysis/window.h"
 #include "core/units.h"
+#include "store/copies.h"
 
 namespace joulemark::analysis {
 namespace {
@@ -137,7 +137,7 @@ class Builder {
         bool memory_known = true;
         for (const HostRecord& host : record.hosts) {
             metrics_.hosts.push_back(host.host);
-            if (std::string origin = origin_of(host); !origin.empty()) {
+            if (std::string origin = store::origin_of(host); !origin.empty()) {
                 metrics_.origins.push_back(std::move(origin));
                 metrics_.original = metrics_.original && text(host.run_json, "run") == record.run;
             }
@@ -517,11 +517,6 @@ const MetricField& metric_field(std::string_view name) {
 }
 
 RunMetrics run_metrics(const RunRecord& record) {
-    if (auto single = without_copied_hosts(record)) {
-        RunMetrics metrics = Builder(*single).build();
-        metrics.warnings.push_back({"copied_host", "a host's folder is there twice: it counts once"});
-        return metrics;
-    }
     return Builder(record).build();
 }
 

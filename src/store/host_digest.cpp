@@ -15,6 +15,7 @@
 #include "core/series.h"
 #include "core/units.h"
 #include "store/device_windows.h"
+#include "store/document_shape.h"
 #include "store/run_files.h"
 #include "store/short_regions.h"
 
@@ -313,7 +314,7 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
     HostDigest digest;
     HostRecord& record = digest.record;
     record.host = host;
-    if (auto run_json = read_json(folder / run_format::run_file, record.warnings)) {
+    if (auto run_json = read_json(folder / run_format::run_file, run_shape(), record.warnings)) {
         record.run_json = std::move(*run_json);
         add_told(record.warnings, record.run_json);
         if (const auto schema = json_number(record.run_json, "schema");
@@ -331,7 +332,7 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
                                    "run.json is missing: configuration, devices and provenance of this "
                                    "host are unknown"});
     }
-    record.end_json = read_json(folder / run_format::end_file, record.warnings);
+    record.end_json = read_json(folder / run_format::end_file, end_shape(), record.warnings);
     if (record.end_json) {
         add_told(record.warnings, *record.end_json);
     }

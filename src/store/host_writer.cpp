@@ -188,7 +188,7 @@ void HostWriter::refresh_run(const std::string& run) {
         if (const auto own = run_json.find("factors"); own != run_json.end() && own->is_object()) {
             factors.insert(own->begin(), own->end());  // the first host's value stays
         }
-        unidentified = unidentified || !run_json.contains("run");
+        unidentified = unidentified || json_text(run_json, "run").empty();
         cut = cut || hosts.is_null(3);
         any_failed = any_failed || (!hosts.is_null(3) && failed(hosts.json(3)));
     }

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "store/copies.h"
+
 namespace joulemark::store {
 namespace {
 
@@ -56,6 +58,7 @@ class Loader {
         for (hosts_.bind(run_id); hosts_.step();) {
             run.hosts.push_back(host(run.run));
         }
+        drop_copied_hosts(run);
         return true;
     }
 

@@ -16,6 +16,8 @@ struct Share {
     unsigned number = 0, of = 1;
 };
 
+/// Records come with each host once: a folder that is a copy of another is left out, and a warning says so.
+
 /// Calls `take` with one run of the share after the other, in the order of their names. Holds one run at a
 /// time, which is what thousands of runs need.
 void for_each_run(const Database& database, const std::function<void(RunRecord&&)>& take, Share share = {});

@@ -11,6 +11,7 @@
 
 #include "core/files.h"
 #include "core/run_format.h"
+#include "store/document_shape.h"
 #include "store/mean.h"
 
 namespace joulemark::store {
@@ -232,7 +233,8 @@ class MarkReader {
 
 }  // namespace
 
-std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::vector<Warning>& warnings) {
+std::optional<nlohmann::json> read_json(const std::filesystem::path& file, const nlohmann::json& shape,
+                                        std::vector<Warning>& warnings) {
     const auto content = files::read(file);
     if (!content) {
         return std::nullopt;
@@ -242,6 +244,13 @@ std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::
         warnings.push_back({"damaged_file",
                             fmt::format("{} is no JSON object: taken as missing", file.filename().string())});
         return std::nullopt;
+    }
+    if (const auto damaged = keep_to_shape(parsed, shape); !damaged.empty()) {
+        warnings.push_back(
+            {"damaged_file",
+             fmt::format("{}: {}{} is not of the kind it should be: taken as missing",
+                         file.filename().string(), damaged.front(),
+                         damaged.size() == 1 ? "" : fmt::format(" (and {} more)", damaged.size() - 1))});
     }
     return parsed;
 }

@@ -19,8 +19,10 @@ namespace joulemark::store {
 /// Reads what one host delivered (docs/schema.md). Nothing in a host's folder is an error: files may be
 /// missing, still growing, torn by a crash or damaged; what could not be used is told in warnings.
 
-/// A JSON file of a host. Absent when there is none, or when it is damaged (then a warning says so).
-std::optional<nlohmann::json> read_json(const std::filesystem::path& file, std::vector<Warning>& warnings);
+/// A JSON file of a host. Absent when there is none, or when it is damaged (then a warning says so). Only
+/// members of the kinds of `shape` (document_shape.h) are left in it; another warning names those taken out.
+std::optional<nlohmann::json> read_json(const std::filesystem::path& file, const nlohmann::json& shape,
+                                        std::vector<Warning>& warnings);
 
 /// One row of gpu.csv, cpu.csv or node.csv.
 struct SampleRow {

@@ -163,6 +163,92 @@ class Export(Results):
         self.assertEqual(os.listdir(out), [])
 
 
+class Copies(Results):
+    def test_a_copied_host_counts_once_everywhere(self):
+        runs = os.path.join(self.dir, "runs", "pair")
+        shutil.copytree(os.path.join(runs, "node-a"), os.path.join(runs, "another-a"))
+        self.assertIn("3500 J  gpu+cpu", self.good("show", self.dir).stdout)
+        one = json.loads(self.good("show", self.dir, "pair", "--json").stdout)
+        self.assertEqual((one["hosts"], one["command"]["energy_j"]), (["node-a", "node-b"], 3500))
+        self.assertIn("copied_host", [warning["code"] for warning in one["warnings"]])
+        self.good("export", self.dir)
+        with open(os.path.join(self.dir, "export", "runs.csv"), newline="") as file:
+            row, = [row for row in csv.DictReader(file) if row["run"] == "pair"]
+        self.assertEqual((float(row["energy_j"]), row["received_hosts"]), (3500, "2"))
+        analysis = json.loads(self.good("analyze", self.dir, "--json").stdout)
+        self.assertEqual({run["run"]: run["energy_j"] for run in analysis["runs"]}["pair"], 3500)
+        self.assertIn("copied_host", [warning["code"] for warning in analysis["warnings"]])
+
+
+def places(value, path=()):
+    """The path of every value inside a JSON document."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield path + (key,)
+        yield from places(member, path + (key,))
+
+
+class Damage(Results):
+    def test_a_value_of_the_wrong_kind_stops_nothing(self):
+        """Each value of run.json and end.json in turn replaced by others: a run per value, a host per replacement."""
+        replacements = (1, "x", None, [], {}, [1], [None], {"x": [1]})
+        original = os.path.join(self.dir, "runs", "pair", "node-a")
+        documents = {}
+        for name in ("run.json", "end.json"):
+            with open(os.path.join(original, name)) as file:
+                documents[name] = json.load(file)
+        documents["run.json"].update(
+            tags={"seed": 1}, study={"name": "s", "repeat": 0, "position": 1}, warnings=["one"],
+            hardware={"cpu_model": "cpu", "cpus": 2, "memory_bytes": 8e9}, imported={"metrics": {"energy_j": 5.0}},
+            controls={"power_cap_w": {"gpu0": {"requested": 200, "enforced": 100, "previous": 250}}},
+            anchor={"monotonic_ns": 1, "realtime_ns": 2})
+        documents["end.json"].update(
+            warnings=["two"], signal=None, failed_ranks=[{"rank": 1, "exit_status": 3}],
+            meter={"rows": 3, "lost": 0, "cpu_s": 0.1, "achieved_hz": {"nvml.gpu0": 9.9}, "jitter_s": {"nvml.gpu0": 0.1}})
+        shutil.rmtree(os.path.join(self.dir, "runs"))
+        runs = []
+        for name, document in documents.items():
+            for path in places(document):
+                runs.append(f"{name}-{len(runs)}")
+                for number, replacement in enumerate(replacements):
+                    host = os.path.join(self.dir, "runs", runs[-1], f"host{number}")
+                    os.makedirs(host)
+                    damaged = json.loads(json.dumps(documents))
+                    if path[0] != "imported":
+                        del damaged["run.json"]["imported"]
+                    damaged["run.json"]["boot_id"] = f"{runs[-1]} {number}"  # else it were a copy
+                    inner = damaged[name]
+                    for key in path[:-1]:
+                        inner = inner[key]
+                    inner[path[-1]] = replacement
+                    for written, content in damaged.items():
+                        with open(os.path.join(host, written), "w") as file:
+                            json.dump(content, file)
+        self.assertGreater(len(runs), 80)
+        self.assertEqual(len(json.loads(self.good("analyze", self.dir, "--json").stdout)["runs"]), len(runs))
+        self.good("analyze", self.dir)
+        self.good("show", self.dir)
+        self.good("show", self.dir, "--json")
+        self.good("export", self.dir)
+        for run in runs:
+            self.good("show", self.dir, run)
+
+    def test_the_damaged_member_is_named_and_the_rest_counts(self):
+        path = os.path.join(self.dir, "runs", "pair", "node-a", "run.json")
+        with open(path) as file:
+            document = json.load(file)
+        document["warnings"] = [1]
+        with open(path, "w") as file:
+            json.dump(document, file)
+        shutil.rmtree(os.path.join(self.dir, "runs", "damaged"))  # its warning would be the one that names the code
+        told = "run.json: warnings[0] is not of the kind it should be: taken as missing"
+        self.assertIn(told, self.good("show", self.dir, "pair").stdout)
+        analysis = json.loads(self.good("analyze", self.dir, "--json").stdout)
+        self.assertIn(("damaged_file", f"pair: node-a: {told}"),
+                      [(warning["code"], warning["text"]) for warning in analysis["warnings"]])
+        self.assertEqual({run["run"]: run["energy_j"] for run in analysis["runs"]}["pair"], 3500)
+
+
 class Database(Results):
     def test_the_documented_queries_work(self):
         self.good("show", self.dir)

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/document_shape.h"
 #include "temporary_folder.h"
 
 namespace joulemark::store {
@@ -208,10 +209,10 @@ TEST(ReadMarks, AnEdgeOfAnImpossibleTimeIsNoMark) {
 TEST(ReadJson, TakesDamageAsMissingAndSaysSo) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;
-    EXPECT_EQ(read_json(folder.path() / "run.json", warnings), std::nullopt);
+    EXPECT_EQ(read_json(folder.path() / "run.json", run_shape(), warnings), std::nullopt);
     EXPECT_THAT(warnings, SizeIs(0));
-    EXPECT_EQ(read_json(folder.write("run.json", "{\"run\": \"a\""), warnings), std::nullopt);
-    EXPECT_EQ(read_json(folder.write("end.json", "[1]"), warnings), std::nullopt);
+    EXPECT_EQ(read_json(folder.write("run.json", "{\"run\": \"a\""), run_shape(), warnings), std::nullopt);
+    EXPECT_EQ(read_json(folder.write("end.json", "[1]"), end_shape(), warnings), std::nullopt);
     EXPECT_THAT(warnings, SizeIs(2));
 }
 
