@@ -15,6 +15,7 @@
 #include "analysis/quality.h"
 #include "analysis/regressions.h"
 #include "analysis/sensitivity.h"
+#include "analysis/sharing.h"
 #include "analysis/wall_calibration.h"
 #include "analysis/warnings.h"
 
@@ -25,6 +26,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.runs = std::move(runs);
     std::ranges::sort(model.runs, {}, &RunMetrics::run);
     mark_copied_runs(model.runs);
+    warn_of_shared_devices(model.runs);
     for (RunMetrics& run : model.runs) {
         std::ranges::move(run_warnings(run), std::back_inserter(run.warnings));
     }

@@ -266,7 +266,7 @@ class Builder {
                 sum.add(region.devices, inventories_[i]);
                 metrics_.regions.push_back(region_metrics(region, sum));
                 if (region.name == "joulemark.command") {
-                    add_command(region, sum);
+                    add_command(record_.hosts[i], region, sum);
                 } else if (region.name == "epoch" && !region.open) {
                     add_epoch(region, sum);
                 }
@@ -292,14 +292,34 @@ class Builder {
         metrics_.simulated = metrics_.simulated || command_.simulated();
     }
 
-    void add_command(const RegionRecord& window, const WindowSum& sum) {
+    void add_command(const HostRecord& host, const RegionRecord& window, const WindowSum& sum) {
         ++windows_;
+        add_metered(host, window);
         metrics_.wall_time_s = std::max(metrics_.wall_time_s.value_or(0), window.duration_s());
         command_.add(sum);
         if (const auto energy = sum.energy_j()) {
             metrics_.energy_by_node_j[window.host] = *energy;
         }
         add_coverage(window);
+    }
+
+    /// Simulated clocks all start at the same instant, so nothing tells which runs of theirs met.
+    void add_metered(const HostRecord& host, const RegionRecord& window) {
+        const std::string boot = text(host.run_json, "boot_id");
+        if (boot.empty()) {
+            return;
+        }
+        for (const auto& device : child(host.run_json, "devices")) {
+            const std::string name = text(device, "device"), uuid = text(device, "uuid");
+            const bool energy = std::ranges::any_of(window.devices, [&](const DeviceMetrics& metrics) {
+                return metrics.device == name && metrics.energy_j && !metrics.simulated;
+            });
+            if (energy) {
+                const std::string identity = boot + (uuid.empty() ? name : uuid);
+                metrics_.metered.push_back(
+                    {name, std::hash<std::string>{}(identity), window.start_ns, window.end_ns});
+            }
+        }
     }
 
     /// With samples missing and a bound that lets the truth be far off. A short run's bound may be wide too,

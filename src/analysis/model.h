@@ -71,6 +71,13 @@ struct AttributedKind {
     bool calibrated = false;
 };
 
+/// A device that tells energy, for as long as the command ran.
+struct MeteredDevice {
+    std::string name;          ///< "gpu0"
+    std::size_t identity = 0;  ///< a hash of the machine's boot and the device's UUID, or its name where it has none
+    std::int64_t start_ns = 0, end_ns = 0;  ///< on the machine's clock
+};
+
 /// What surrounds a run and is never subtracted from it.
 struct Baseline {
     Value idle_before_w, idle_after_w;  ///< all GPUs together, over joulemark.idle_before and idle_after
@@ -114,6 +121,7 @@ struct RunMetrics {
     std::vector<Coverage> coverage;
     std::vector<RegionMetrics> regions;
     std::vector<AttributedKind> attributed;
+    std::vector<MeteredDevice> metered;  ///< of real devices
     Baseline baseline;
     std::vector<Warning> warnings;  ///< about this run
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/warnings.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "analysis/analyze.h"
@@ -64,6 +66,36 @@ TEST(Warnings, ACopiedHostCountsOnce) {
     EXPECT_EQ(model.runs[0].hosts, std::vector<std::string>{"node0"});
     EXPECT_DOUBLE_EQ(*model.runs[0].energy_j, energy_j);
     EXPECT_NE(text_of(model, "copied_host"), "");
+}
+
+TEST(Warnings, RunsThatMetOnADeviceAreToldHowLong) {
+    auto records = repeats(4);  // of 23 s each
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        auto& host = records[i].hosts[0];
+        host.run_json.update({{"boot_id", "b"}, {"start_ns", i}});
+        host.run_json["devices"][0]["uuid"] = "GPU-" + std::to_string(i);
+        // r1 begins 13 s into r0, r2 20 s into r0; r3 begins when r2 ends.
+        const std::int64_t begin_ns = nanoseconds(std::array{0, 13, 20, 43}[i]);
+        for (auto& region : host.regions) {
+            region.start_ns += begin_ns;
+            region.end_ns += begin_ns;
+        }
+    }
+    Model model = analyze(records);
+    const auto told = [&](std::size_t run) {
+        const auto& warnings = model.runs[run].warnings;
+        const auto warning = std::ranges::find(warnings, "device_shared", &Warning::code);
+        return warning == warnings.end() ? "" : warning->text.substr(0, warning->text.find(" % "));
+    };
+    EXPECT_EQ(told(0), "gpu1 was metered by r1 too, for 43");
+    EXPECT_EQ(told(1), "gpu1 was metered by r2 too, for 100");
+    EXPECT_EQ(told(2), "gpu1 was metered by r1 too, for 70");
+    EXPECT_EQ(told(3), "");
+
+    records[1].hosts[0].run_json["boot_id"] = "another machine";
+    model = analyze(records);
+    EXPECT_EQ(told(0), "gpu1 was metered by r2 too, for 13");
+    EXPECT_EQ(told(1), "");
 }
 
 TEST(Warnings, EnergyThatGapsLeaveOpenIsKeptOutOfConfigurations) {
