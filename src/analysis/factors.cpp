@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "analysis/json_access.h"
-#include "core/csv.h"
 
 namespace joulemark::analysis {
 namespace {
@@ -69,17 +68,6 @@ std::string workload_name(const nlohmann::json& run_json) {
 }
 
 }  // namespace
-
-std::optional<double> number(const nlohmann::json& factors, std::string_view name) {
-    const auto found = factors.find(std::string(name));
-    if (found == factors.end()) {
-        return std::nullopt;
-    }
-    if (found->is_number()) {
-        return found->get<double>();
-    }
-    return found->is_string() ? csv::number(found->get_ref<const std::string&>()) : std::nullopt;
-}
 
 bool stated(const store::RunRecord& record, std::string_view name) {
     const nlohmann::json& run_json = first_run_json(record);

@@ -39,7 +39,7 @@ json warnings_json(const std::vector<Warning>& warnings) {
     return list;
 }
 
-json profile_json(const std::optional<PowerProfile>& profile) {
+json profile_json(const std::optional<store::MeanProfile>& profile) {
     if (!profile) {
         return nullptr;
     }

@@ -15,12 +15,13 @@
 #include "stats/law.h"
 #include "stats/optimum.h"
 #include "stats/summary.h"
+#include "store/summary.h"
 
 /// What `joulemark analyze` finds. Absent is std::nullopt, never 0; the reason stands in a warning or in the
 /// provenance. Units are in the names.
 namespace joulemark::analysis {
 
-using Value = std::optional<double>;
+using store::Value;
 
 struct Warning {
     std::string code;  ///< stable, for scripts: "preliminary", "coverage", ...
@@ -32,20 +33,10 @@ struct Quality {
     double value = 0;
 };
 
-/// Samples that cover less of a run leave its energy to a bound.
-inline constexpr double wanted_coverage_pct = 99;
-
 /// How much of a window the samples of the least covered device of a component cover.
 struct Coverage {
     std::string run, host, component, device;
     double covered_pct = 0;
-};
-
-/// The shape of the power of a window's GPUs, averaged over them: each profile is one GPU's own.
-struct PowerProfile {
-    double p5_w = 0, median_w = 0, p95_w = 0, sd_w = 0, fluctuation_hz = 0;
-    Value at_limit_pct, idle_pct;
-    std::size_t gpus = 0;
 };
 
 /// One region on one host, its devices added up.
@@ -56,7 +47,7 @@ struct RegionMetrics {
     Value samples, updates, tokens, loss;
     Value energy_counter_j, energy_integrated_j, energy_j, energy_bound_j;
     Value mean_power_w, gpu_memory_util_pct, gpu_busy_pct, sm_util_pct;
-    std::optional<PowerProfile> profile;
+    std::optional<store::MeanProfile> profile;
     std::string
         method;  ///< of energy_j: "counter", "integrated", "counter + estimated", ...; "" without energy
 };
@@ -88,20 +79,16 @@ inline constexpr double steady_within_k = 3;
 
 /// One run over all its hosts; science.md, "Metrics". All energies without "epoch" are of the command's
 /// window, which gpu_hours counts too.
-struct RunMetrics {
+struct RunMetrics : store::RunTotals {
     std::string run, study;
     std::string status;                    ///< "ok", "failed", "cut", "incomplete"; "copy" of another run
     std::optional<std::int64_t> position;  ///< in the order of the study
     nlohmann::json factors = nlohmann::json::object();
     std::vector<std::string> hosts, missing_hosts;
-    bool simulated = false, estimated = false, imported = false;
+    bool simulated = false, estimated = false;
     bool global_batch_stated = false;  ///< the study varies the global batch, local batches follow
 
-    Value wall_time_s, training_speed_s, epoch_time_s, samples_per_s;
-    Value energy_j, epoch_energy_j, energy_counter_j, energy_integrated_j, energy_protocol_j;
-    Value joule_per_sample, joule_per_token, samples_per_j;
-    Value gpu_hours, energy_per_gpu_hour_kwh, mean_power_w;
-    Value samples_per_gpu_hour, updates_per_gpu_hour;
+    Value energy_counter_j, energy_integrated_j, energy_protocol_j;
     Value co2e_g, cost;  ///< only when asked for (analysis/footprint.h)
     Value gpu_memory_util_pct, gpu_memory_busy_pct, gpu_busy_pct, sm_util_pct, throttled_pct, sm_clock_mhz;
     std::map<std::string, double> energy_by_component_j, energy_by_node_j;
@@ -109,13 +96,12 @@ struct RunMetrics {
     double gpu_count = 0;                           ///< metered
     Value host_memory_gb;                           ///< of all hosts; absent when one did not tell
     Value max_gpu_power_w;                          ///< of any GPU: tells whether a cap was ever reached
-    std::optional<PowerProfile> profile;  ///< of the command
+    std::optional<store::MeanProfile> profile;  ///< of the command
     /// What one sample a second would have made of the mean power, relative to the samples there are.
     Value decimated_1hz_pct;
     std::optional<Quality> quality;
     std::string train_seed;                    ///< "" when the program did not tell it
-    std::vector<std::string> components;       ///< that energy_j adds up
-    std::size_t epochs = 0, epochs_timed = 0;  ///< closed epochs; those behind epoch_time_s
+    std::vector<std::string> components;  ///< that energy_j adds up
 
     nlohmann::json provenance = nlohmann::json::object();
     std::vector<Coverage> coverage;
@@ -127,7 +113,6 @@ struct RunMetrics {
 
     std::vector<std::string> origins;  ///< what identifies the recording of each host (analysis/copies.h)
     bool original = true;              ///< its folder has the name that it was recorded under
-    bool energy_uncertain = false;     ///< gaps leave more open than summaries over repeats may bear
 
     bool usable() const { return status == "ok"; }
 };

@@ -48,7 +48,7 @@ Inventory component_by_device(const json& run_json) {
 void add_source(std::map<std::string, Component>& components, const store::HostRecord& host,
                 const Inventory& inventory, const json& source) {
     const auto device = inventory.find(text(source, "device"));
-    if (!tells_energy(source) || device == inventory.end()) {
+    if (!store::tells_energy(source) || device == inventory.end()) {
         return;
     }
     Component& known = components[device->second];
@@ -150,7 +150,8 @@ std::string contents_text(const std::vector<std::string>& contains, const std::v
                        fmt::join(names(lacks), ", "));
 }
 
-json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, const WindowSum& command) {
+json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
+                    const store::WindowSum& command) {
     std::map<std::string, Component> components;
     json unavailable = json::array();
     json meters = json::array();
@@ -203,7 +204,7 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics, c
     } else if (contains.empty()) {
         energy["text"] = "no energy sensor: see unavailable";
     } else {
-        energy["method"] = command.method();
+        energy["method"] = fmt::format("{}", fmt::join(command.methods(), " + "));
         energy["text"] = contents_text(contains, lacks);
         put(energy, "bound_j", command.energy_bound_j());
     }

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/model.h"
-#include "analysis/window.h"
 #include "store/model.h"
+#include "store/window_sum.h"
 
 namespace joulemark::analysis {
 
@@ -13,7 +13,7 @@ namespace joulemark::analysis {
 /// method, scope, sources, resolution, rates, coverage, bound and stated accuracy; for the total what it
 /// contains and lacks; for times how epochs were marked.
 nlohmann::json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
-                              const WindowSum& command);
+                              const store::WindowSum& command);
 
 /// "GPU + CPU; not measured: DRAM, network, PSU, cooling".
 std::string contents_text(const std::vector<std::string>& contains, const std::vector<std::string>& lacks);

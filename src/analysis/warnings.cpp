@@ -61,7 +61,7 @@ void warn_of_sensors(std::vector<Warning>& warnings, const RunMetrics& run) {
     std::vector<std::string> sparse;
     bool of_energy = false;
     for (const Coverage& coverage : run.coverage) {
-        if (coverage.covered_pct < wanted_coverage_pct && coverage.component != "node") {
+        if (coverage.covered_pct < store::wanted_coverage_pct && coverage.component != "node") {
             of_energy = of_energy || run.energy_by_component_j.contains(coverage.component);
             sparse.push_back(
                 fmt::format("{} on {} cover {:.1f} %", coverage.device, coverage.host, coverage.covered_pct));

@@ -44,8 +44,13 @@ std::string energy(std::optional<double> value) {
 }
 
 std::string status_text(const RunRecord& run, const std::optional<RegionSummary>& whole) {
-    return run.status + (whole && whole->simulated ? ", simulated" : "") +
-           (whole && whole->estimated ? ", estimated" : "");
+    return run.status + (whole && whole->sum.simulated() ? ", simulated" : "") +
+           (whole && whole->sum.methods().contains("estimated") ? ", estimated" : "");
+}
+
+/// The energy, or why there is none.
+std::string energy(const RegionSummary& region) {
+    return region.energy_j ? energy(region.energy_j) : region.no_total;
 }
 
 json to_json(const RegionSummary& summary) {
@@ -54,48 +59,50 @@ json to_json(const RegionSummary& summary) {
                 {"hosts", summary.hosts},
                 {"gpus", summary.gpus},
                 {"open", summary.open},
-                {"wall_time_s", summary.wall_time_s},
-                {"energy_by_component_j", summary.energy_by_component_j},
-                {"simulated", summary.simulated}};
+                {"energy_by_component_j", summary.sum.by_component()},
+                {"simulated", summary.sum.simulated()}};
     const auto set = [&](const char* key, const std::optional<double>& value) {
         if (value) {
             object[key] = *value;
         }
     };
+    set("wall_time_s", summary.wall_time_s);
     set("samples", summary.samples);
     set("updates", summary.updates);
     set("tokens", summary.tokens);
-    set("loss", summary.loss);
+    set("loss", summary.loss.value());
     set("energy_j", summary.energy_j);
     set("energy_bound_j", summary.energy_bound_j);
     set("mean_power_w", summary.mean_power_w);
-    set("joule_per_sample", summary.joule_per_sample());
-    set("gpu_memory_util_pct", summary.gpu_memory_util_pct);
-    set("gpu_busy_pct", summary.gpu_busy_pct);
-    set("sm_util_pct", summary.sm_util_pct);
+    set("joule_per_sample", summary.joule_per_sample);
+    set("gpu_memory_util_pct", summary.sum.gpu_memory_util_pct());
+    set("gpu_busy_pct", summary.sum.gpu_busy_pct());
+    set("sm_util_pct", summary.sum.sm_util_pct());
     if (summary.energy_j) {
         object["energy_components"] = summary.energy_components;
         object["energy_method"] = summary.energy_method;
+    } else {
+        object["no_total"] = summary.no_total;
     }
-    if (summary.quality) {
+    if (summary.quality.value()) {
         object["quality"] = {{"name", summary.quality_name},
-                             {"value", *summary.quality},
+                             {"value", *summary.quality.value()},
                              {"direction", summary.quality_direction}};
     }
     return object;
 }
 
 json to_json(const RunRecord& run) {
-    const auto whole = store::summarise_run(run);
+    const auto summary = store::summarise_run(run);
     json received = json::array();
     for (const auto& host : run.hosts) {
         received.push_back(host.host);
     }
     json object{{"run", run.run},         {"status", run.status},
                 {"factors", run.factors}, {"expected_hosts", run.expected_hosts},
-                {"hosts", received},      {"epochs", store::epochs(run)}};
-    if (whole) {
-        object["command"] = to_json(*whole);
+                {"hosts", received},      {"epochs", summary.epochs}};
+    if (summary.command) {
+        object["command"] = to_json(*summary.command);
     }
     return object;
 }
@@ -108,13 +115,13 @@ int show_runs(const store::Database& database, bool as_json) {
             all.push_back(to_json(run));
             return;
         }
-        const auto whole = store::summarise_run(run);
+        const auto summary = store::summarise_run(run);
+        const RegionSummary whole = summary.command.value_or(RegionSummary{});
         table.add({run.run, status_text(run, whole), store::factors_text(run.factors),
                    fmt::format("{}/{}", run.hosts.size(), run.expected_hosts.size()),
-                   duration_text(whole && whole->wall_time_s > 0 ? whole->wall_time_s : nan),
-                   energy(whole ? whole->energy_j : std::nullopt),
-                   whole && whole->energy_j ? whole->energy_components : "not measured",
-                   number(whole ? whole->mean_power_w : std::nullopt), std::to_string(store::epochs(run))});
+                   duration_text(whole.wall_time_s.value_or(nan)), energy(whole.energy_j),
+                   whole.energy_j ? whole.energy_components : whole.no_total, number(whole.mean_power_w),
+                   std::to_string(summary.epochs)});
     });
     if (as_json) {
         fmt::print("{}\n", json{{"runs", all}}.dump(2));
@@ -127,7 +134,7 @@ int show_runs(const store::Database& database, bool as_json) {
 }
 
 void print_identity(const RunRecord& run) {
-    const auto whole = store::summarise_run(run);
+    const auto whole = store::summarise_run(run).command;
     fmt::print("{}: {}\n", run.run, status_text(run, whole));
     const auto line = [](const char* name, const std::string& text) {
         if (!text.empty()) {
@@ -141,13 +148,12 @@ void print_identity(const RunRecord& run) {
     }
     line("command", command);
     line("factors", store::factors_text(run.factors));
-    std::vector<std::string> received, missing;
+    std::vector<std::string> received;
     for (const auto& host : run.hosts) {
         received.push_back(host.host);
     }
-    std::ranges::set_difference(run.expected_hosts, received, std::back_inserter(missing));
     line("hosts", fmt::format("{}", fmt::join(received, ", ")));
-    line("missing", fmt::format("{}", fmt::join(missing, ", ")));
+    line("missing", fmt::format("{}", fmt::join(store::missing_hosts(run), ", ")));
     for (const auto& host : run.hosts) {
         if (!host.end_json) {
             line("cut", fmt::format("{} wrote no end: it was killed, or is still running", host.host));
@@ -173,9 +179,17 @@ void print_identity(const RunRecord& run) {
     }
     line("software", software);
     if (whole && whole->energy_j) {
-        line("energy", fmt::format("{} ± {} in {}, {} ({})", energy(whole->energy_j),
-                                   energy(whole->energy_bound_j), duration_text(whole->wall_time_s),
-                                   whole->energy_components, store::method_text(*whole)));
+        line("energy", fmt::format("{} ± {} in {}, {} ({}{})", energy(whole->energy_j),
+                                   energy(whole->energy_bound_j), duration_text(whole->wall_time_s.value_or(nan)),
+                                   whole->energy_components, whole->energy_method,
+                                   whole->sum.simulated() ? ", simulated" : ""));
+    } else if (whole) {
+        std::vector<std::string> measured;
+        for (const auto& [component, energy_j] : whole->sum.by_component()) {
+            measured.push_back(fmt::format("{} of {}", energy_text(energy_j), component));
+        }
+        line("energy", fmt::format("no total: {}{}{}", whole->no_total, measured.empty() ? "" : "; measured: ",
+                                   fmt::join(measured, ", ")));
     }
 }
 
@@ -228,13 +242,15 @@ void print_regions(const RunRecord& run) {
             ++left_out;
             continue;
         }
+        const auto quality = region.quality.value();
         table.add(
             {fmt::format("{} {}{}", region.name, region.index, region.open ? " (open)" : ""),
-             duration_text(region.wall_time_s), number(region.samples), number(region.loss),
-             region.quality ? fmt::format("{} {}", region.quality_name, number_text(*region.quality)) : "-",
-             energy(region.energy_j), energy(region.energy_bound_j), number(region.mean_power_w),
-             number(region.joule_per_sample()), percent(region.gpu_busy_pct), percent(region.sm_util_pct),
-             percent(region.gpu_memory_util_pct)});
+             duration_text(region.wall_time_s.value_or(nan)), number(region.samples),
+             number(region.loss.value()),
+             quality ? fmt::format("{} {}", region.quality_name, number_text(*quality)) : "-", energy(region),
+             energy(region.energy_bound_j), number(region.mean_power_w), number(region.joule_per_sample),
+             percent(region.sum.gpu_busy_pct()), percent(region.sum.sm_util_pct()),
+             percent(region.sum.gpu_memory_util_pct())});
     }
     if (table.empty()) {
         fmt::print("\nThe command marked no regions\n");

@@ -103,8 +103,7 @@ std::optional<double> energy_j(const std::filesystem::path& run_folder) {
             store::digest_host(host.path(), run_folder.filename().string(), host.path().filename().string())
                 .record);
     }
-    const auto summary = store::summarise_run(run);
-    return summary ? summary->energy_j : std::nullopt;
+    return store::summarise_run(run).energy_j;
 }
 
 study::Site find_site(const study::Study& study) {

@@ -220,18 +220,19 @@ void energy_cells(TableWriter& table, const RegionSummary& summary) {
     table.cell(summary.energy_components);
     table.cell(summary.energy_method);
     table.cell(summary.energy_bound_j);
+    const auto by_component = summary.sum.by_component();
     for (const char* component : {"gpu", "cpu", "dram", "node"}) {
-        const auto found = summary.energy_by_component_j.find(component);
-        table.cell(found != summary.energy_by_component_j.end() ? found->second : nan);
+        const auto found = by_component.find(component);
+        table.cell(found != by_component.end() ? found->second : nan);
     }
-    table.cell(summary.joule_per_sample());
+    table.cell(summary.joule_per_sample);
     table.cell(summary.mean_power_w);
-    table.cell(summary.gpu_memory_util_pct);
-    table.cell(summary.gpu_busy_pct);
-    table.cell(summary.sm_util_pct);
-    table.cell(summary.gpus > 0 ? summary.gpu_covered_pct : nan);
-    table.cell(summary.gpus_without_energy);
-    table.cell(summary.simulated);
+    table.cell(summary.sum.gpu_memory_util_pct());
+    table.cell(summary.sum.gpu_busy_pct());
+    table.cell(summary.sum.sm_util_pct());
+    table.cell(summary.sum.gpu_covered_pct());
+    table.cell(summary.sum.gpus_without_energy());
+    table.cell(summary.sum.simulated());
 }
 
 void export_epochs(const Database& database, ExportFormat format, const fs::path& out) {
@@ -254,9 +255,9 @@ void export_epochs(const Database& database, ExportFormat format, const fs::path
             table.cell(summary.samples);
             table.cell(summary.updates);
             table.cell(summary.tokens);
-            table.cell(summary.loss);
+            table.cell(summary.loss.value());
             table.cell(summary.quality_name);
-            table.cell(summary.quality);
+            table.cell(summary.quality.value());
             table.cell(summary.quality_direction);
             energy_cells(table, summary);
             table.end_row();
@@ -285,13 +286,13 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
     columns.insert(columns.end(), energy_columns.begin(), energy_columns.end());
     TableWriter table(out, "runs", format, std::move(columns));
     for_each_run(database, [&](const RunRecord& run) {
-        const auto metered = summarise_run(run);
-        RegionSummary whole = metered.value_or(RegionSummary{});
-        const double wall_time_s = metered ? whole.wall_time_s : nan;
-        const std::int64_t ended = epochs(run);
-        for (const RegionSummary& region : summarise_regions(run)) {
-            if (region.name == "epoch" && region.samples) {
-                whole.samples = whole.samples.value_or(0) + *region.samples;
+        const RunSummary summary = summarise_run(run);
+        const RegionSummary whole = summary.command.value_or(RegionSummary{});
+        const auto of_gpus = whole.sum.side_by_side("gpu");
+        Value samples;
+        for (const HostRecord& host : run.hosts) {
+            for (const RegionRecord& region : host.regions) {
+                accumulate(samples, region.name == "epoch" ? region.samples : std::nullopt);
             }
         }
         table.cell(run.run);
@@ -302,14 +303,14 @@ void export_runs(const Database& database, ExportFormat format, const fs::path& 
         for (const std::string& factor : factors) {
             table.cell(run.factors.value(factor, json()));
         }
-        table.cell(wall_time_s);
-        table.cell(ended);
-        table.cell(ended > 0 ? wall_time_s / static_cast<double>(ended) : nan);
-        table.cell(whole.samples);
-        table.cell(whole.gpus > 0 ? static_cast<double>(whole.gpus) * wall_time_s / 3600 : nan);
-        table.cell(whole.gpu_energy_counter_j);
-        table.cell(whole.gpu_energy_integrated_j);
-        table.cell(whole.gpu_energy_protocol_j);
+        table.cell(summary.wall_time_s);
+        table.cell(summary.epochs);
+        table.cell(summary.training_speed_s);
+        table.cell(samples);
+        table.cell(summary.gpu_hours);
+        table.cell(of_gpus.counter_j);
+        table.cell(of_gpus.integrated_j);
+        table.cell(of_gpus.protocol_j);
         energy_cells(table, whole);
         table.end_row();
     });

@@ -14,6 +14,10 @@ struct Mean {
             weight += with;
         }
     }
+    void add(const Mean& other) {
+        sum += other.sum;
+        weight += other.weight;
+    }
     std::optional<double> value() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 

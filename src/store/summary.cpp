@@ -3,214 +3,266 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/csv.h"
 #include "core/run_format.h"
+#include "core/units.h"
 #include "store/host_digest.h"
-#include "store/mean.h"
 
 namespace joulemark::store {
 namespace {
 
-/// Parts that do not contain each other; "node" contains them all.
-constexpr std::array<std::string_view, 3> parts{"gpu", "cpu", "dram"};
+std::vector<HostInventory> inventories(const RunRecord& run) {
+    std::vector<HostInventory> of_hosts;
+    for (const HostRecord& host : run.hosts) {
+        of_hosts.emplace_back(host.run_json);
+    }
+    return of_hosts;
+}
 
-void accumulate(std::optional<double>& total, std::optional<double> part) {
-    if (part) {
-        total = total.value_or(0) + *part;
+bool complete(const RunRecord& run) {
+    return run.status != "incomplete" && missing_hosts(run).empty();
+}
+
+void add(RegionSummary& summary, const RegionRecord& region, const HostInventory& inventory) {
+    summary.name = region.name;
+    summary.index = region.index;
+    ++summary.hosts;
+    summary.open = summary.open || region.open;
+    summary.wall_time_s = std::max(summary.wall_time_s.value_or(0), region.duration_s());
+    accumulate(summary.samples, region.samples);
+    accumulate(summary.updates, region.updates);
+    accumulate(summary.tokens, region.tokens);
+    const double weight = region.samples.value_or(0) > 0 ? *region.samples : 1;
+    summary.loss.add(region.loss, weight);
+    summary.quality.add(region.quality, weight);
+    if (region.quality) {
+        summary.quality_name = region.quality_name;
+        summary.quality_direction = region.quality_direction;
+    }
+    summary.sum.add(region, inventory);
+}
+
+/// The energy, once all hosts are added.
+void finish(RegionSummary& summary, const RunRecord& run, bool all_hosts) {
+    summary.gpus = summary.sum.gpus();
+    if (!all_hosts) {
+        summary.no_total = "a host is missing";
+    } else if (summary.hosts < run.hosts.size()) {
+        summary.no_total = "not on every host";
+    } else if (const auto partly = summary.sum.partly_measured(); !partly.empty()) {
+        summary.no_total = fmt::format("partly measured: {}", fmt::join(partly, ", "));
+    } else if ((summary.energy_j = summary.sum.energy_j())) {
+        summary.no_total.clear();
+        summary.energy_bound_j = summary.sum.energy_bound_j();
+        auto components = summary.sum.contained();
+        std::ranges::stable_partition(components, [](const std::string& name) { return name == "gpu"; });
+        summary.energy_components = fmt::format("{}", fmt::join(components, "+"));
+        summary.energy_method = fmt::format("{}", fmt::join(summary.sum.methods(), "+"));
+        if (!summary.sum.uncertain()) {
+            summary.mean_power_w = ratio(summary.energy_j, summary.wall_time_s);
+            summary.joule_per_sample = ratio(summary.energy_j, summary.samples);
+        }
     }
 }
 
-RegionSummary summarise(const std::vector<const RegionRecord*>& regions) {
-    RegionSummary summary;
-    summary.name = regions.front()->name;
-    summary.index = regions.front()->index;
-    summary.hosts = regions.size();
-    Mean loss, quality, memory, busy, sm, covered;
-    std::set<std::string> measured;
-    for (const RegionRecord* region : regions) {
-        for (const DeviceMetrics& device : region->devices) {
-            if (device.energy_j) {
-                measured.insert(device.component);
+/// By name and index.
+using Regions = std::map<std::pair<std::string, std::int64_t>, RegionSummary>;
+
+template <typename Wanted>
+Regions add_up(const RunRecord& run, const std::vector<HostInventory>& inventories, Wanted wanted) {
+    Regions regions;
+    for (std::size_t i = 0; i < run.hosts.size(); ++i) {
+        for (const RegionRecord& region : run.hosts[i].regions) {
+            if (wanted(region.name)) {
+                add(regions[{region.name, region.index}], region, inventories[i]);
             }
         }
     }
-    const bool by_parts = std::ranges::any_of(
-        parts, [&](std::string_view part) { return measured.contains(std::string(part)); });
-    std::set<std::string> methods;
-    for (const RegionRecord* region : regions) {
-        summary.open = summary.open || region->open;
-        summary.wall_time_s = std::max(summary.wall_time_s, region->duration_s());
-        accumulate(summary.samples, region->samples);
-        accumulate(summary.updates, region->updates);
-        accumulate(summary.tokens, region->tokens);
-        const double weight = region->samples.value_or(0) > 0 ? *region->samples : 1;
-        loss.add(region->loss, weight);
-        quality.add(region->quality, weight);
-        if (region->quality) {
-            summary.quality_name = region->quality_name;
-            summary.quality_direction = region->quality_direction;
+    const bool all_hosts = complete(run);
+    for (auto& [key, region] : regions) {
+        finish(region, run, all_hosts);
+    }
+    return regions;
+}
+
+void finish_ratios(RunTotals& totals) {
+    if (totals.energy_uncertain) {  // a lower bound over the whole time is no rate
+        for (const auto rate : {&RunTotals::mean_power_w, &RunTotals::epoch_energy_j,
+                                &RunTotals::joule_per_sample, &RunTotals::joule_per_token}) {
+            (totals.*rate).reset();
         }
-        for (const DeviceMetrics& device : region->devices) {
-            summary.simulated = summary.simulated || device.simulated;
-            if (device.energy_j) {
-                summary.energy_by_component_j[device.component] += *device.energy_j;
-            }
-            const bool counts =
-                by_parts ? std::ranges::count(parts, device.component) > 0 : device.component == "node";
-            if (counts && device.energy_j) {
-                accumulate(summary.energy_j, device.energy_j);
-                accumulate(summary.energy_bound_j, device.energy_bound_j);
-                accumulate(summary.mean_power_w, device.mean_power_w);
-                methods.insert(device.energy_method);
-            }
-            if (device.component == "gpu") {
-                ++summary.gpus;
-                summary.gpus_without_energy += device.energy_j ? 0 : 1;
-                accumulate(summary.gpu_energy_counter_j, device.energy_counter_j);
-                accumulate(summary.gpu_energy_integrated_j, device.energy_integrated_j);
-                accumulate(summary.gpu_energy_protocol_j, device.energy_protocol_j);
-                memory.add(device.gpu_memory_util_pct);
-                busy.add(device.gpu_busy_pct);
-                sm.add(device.sm_util_pct);
-                if (region->end_ns > region->start_ns) {
-                    covered.add(100 * device.covered_s / region->duration_s());
-                }
+    } else if (totals.energy_j) {
+        totals.energy_per_gpu_hour_kwh = ratio(kwh(*totals.energy_j), totals.gpu_hours);
+    }
+    totals.samples_per_j = ratio(1.0, totals.joule_per_sample);
+}
+
+Value times(const Value& a, const Value& b) {
+    return a && b ? Value(*a * *b) : std::nullopt;
+}
+
+/// Closed epochs by index; warm-up ones count for training_speed_s only.
+RunSummary summarise_measured(const RunRecord& run) {
+    RunSummary summary;
+    const auto of_hosts = inventories(run);
+    const double warmup = number(run.factors, "warmup_epochs").value_or(0);
+    for (auto& [key, region] : add_up(run, of_hosts, [](const std::string& name) {
+             return name == run_format::command_region || name == "epoch";
+         })) {
+        if (region.name == run_format::command_region) {
+            summary.command = std::move(region);
+        } else if (!region.open) {
+            ++summary.epochs;
+            if (static_cast<double>(region.index) >= warmup) {
+                summary.timed_epochs.push_back(std::move(region));
             }
         }
     }
-    summary.loss = loss.value();
-    summary.quality = quality.value();
-    summary.gpu_memory_util_pct = memory.value();
-    summary.gpu_busy_pct = busy.value();
-    summary.sm_util_pct = sm.value();
-    summary.gpu_covered_pct = covered.value().value_or(0);
-    std::vector<std::string> contained;
-    if (by_parts) {
-        for (const std::string_view part : parts) {
-            if (measured.contains(std::string(part))) {
-                contained.emplace_back(part);
-            }
-        }
-    } else if (summary.energy_j) {
-        contained.emplace_back("node");
+    if (summary.command) {
+        summary.wall_time_s = summary.command->wall_time_s;
+        summary.energy_j = summary.command->energy_j;
+        summary.mean_power_w = summary.command->mean_power_w;
+        summary.energy_uncertain = summary.energy_j && summary.command->sum.uncertain();
     }
-    summary.energy_components = fmt::format("{}", fmt::join(contained, "+"));
-    summary.energy_method = fmt::format("{}", fmt::join(methods, "+"));
-    summary.estimated = methods.contains("estimated");
+    summary.epochs_timed = summary.timed_epochs.size();
+    Value time_s, samples, updates, tokens, energy_j = 0;
+    for (const RegionSummary& epoch : summary.timed_epochs) {
+        accumulate(time_s, epoch.wall_time_s);
+        accumulate(samples, epoch.samples);
+        accumulate(updates, epoch.updates);
+        accumulate(tokens, epoch.tokens);
+        energy_j = energy_j && epoch.energy_j ? Value(*energy_j + *epoch.energy_j) : std::nullopt;
+    }
+    const auto timed = static_cast<double>(summary.epochs_timed);
+    summary.epoch_time_s = ratio(time_s, timed);
+    summary.samples_per_s = ratio(samples, time_s);
+    summary.epoch_energy_j = ratio(energy_j, timed);
+    summary.joule_per_sample = ratio(energy_j, samples);
+    summary.joule_per_token = ratio(energy_j, tokens);
+    if (run.status == "ok") {
+        summary.training_speed_s =
+            ratio(summary.wall_time_s, summary.epochs > 0 ? Value(static_cast<double>(summary.epochs))
+                                                          : number(run.factors, "epochs"));
+    }
+    double metered = 0;
+    for (const HostInventory& inventory : of_hosts) {
+        metered += static_cast<double>(inventory.gpus.size());
+    }
+    if (const double gpus = number(run.factors, "gpus").value_or(metered); metered > 0 && gpus > 0) {
+        if (complete(run)) {
+            summary.gpu_hours = times(gpus / 3600, summary.wall_time_s);
+        }
+        summary.samples_per_gpu_hour = times(summary.samples_per_s, 3600 / gpus);
+        summary.updates_per_gpu_hour = ratio(updates, times(gpus / 3600, time_s));
+    }
+    finish_ratios(summary);
+    if (summary.command) {
+        summary.command->joule_per_sample = summary.joule_per_sample;
+    }
     return summary;
 }
 
-/// What another tool's table says of the run; null where this is no such run.
-const nlohmann::json* imported_metrics(const RunRecord& run) {
-    if (run.hosts.empty()) {
-        return nullptr;
+/// What is given stays, what follows from it is filled in.
+RunSummary summarise_imported(const RunRecord& run) {
+    RunSummary summary;
+    summary.imported = true;
+    static const nlohmann::json none = nlohmann::json::object();
+    const nlohmann::json& run_json = run.hosts.front().run_json;
+    const nlohmann::json& row = run_json.contains("imported") ? run_json["imported"] : none;
+    const nlohmann::json& given = row.contains("metrics") ? row["metrics"] : none;
+    for (const auto& [name, value] :
+         {std::pair("wall_time_s", &RunTotals::wall_time_s), std::pair("epoch_time_s", &RunTotals::epoch_time_s),
+          std::pair("gpu_hours", &RunTotals::gpu_hours), std::pair("energy_j", &RunTotals::energy_j),
+          std::pair("mean_power_w", &RunTotals::mean_power_w)}) {
+        summary.*value = json_number(given, name);
     }
-    const auto imported = run.hosts.front().run_json.find("imported");
-    if (imported == run.hosts.front().run_json.end() || !imported->is_object()) {
-        return nullptr;
+    RunTotals& t = summary;
+    auto epochs = number(run.factors, "epochs");
+    t.epochs = static_cast<std::size_t>(epochs.value_or(0));
+    if (!epochs && t.epoch_time_s && !t.wall_time_s && !t.gpu_hours) {
+        epochs = 1;  // the row is of an epoch
     }
-    const auto metrics = imported->find("metrics");
-    return metrics != imported->end() && metrics->is_object() ? &*metrics : nullptr;
-}
+    const auto gpus = number(run.factors, "gpus"), samples = number(run.factors, "dataset_samples");
+    const auto fill = [](Value& value, const Value& from) { value = value ? value : from; };
+    fill(t.wall_time_s, ratio(times(t.gpu_hours, 3600), gpus));
+    fill(t.epoch_time_s, ratio(t.wall_time_s, epochs));
+    fill(t.wall_time_s, times(t.epoch_time_s, epochs));
+    t.training_speed_s = ratio(t.wall_time_s, epochs);
+    fill(t.gpu_hours, times(gpus, ratio(t.wall_time_s, 3600)));
+    fill(t.energy_j, times(t.mean_power_w, t.wall_time_s));
+    fill(t.mean_power_w, ratio(t.energy_j, t.wall_time_s));
+    t.epoch_energy_j = ratio(t.energy_j, epochs);
+    t.samples_per_s = ratio(samples, t.epoch_time_s);
+    t.joule_per_sample = ratio(t.epoch_energy_j, samples);
+    t.samples_per_gpu_hour = ratio(times(t.samples_per_s, 3600), gpus);
+    finish_ratios(t);
 
-RegionSummary summarise_imported(const RunRecord& run, const nlohmann::json& metrics) {
-    RegionSummary summary;
-    summary.name = run_format::command_region;
-    summary.hosts = run.hosts.size();
-    const auto gpus = json_number(run.factors, "gpus");
-    const auto gpu_hours = json_number(metrics, "gpu_hours");
-    const auto epoch_time_s = json_number(metrics, "epoch_time_s");
-    if (const auto wall = json_number(metrics, "wall_time_s")) {
-        summary.wall_time_s = *wall;
-    } else if (gpu_hours && gpus && *gpus > 0) {
-        summary.wall_time_s = *gpu_hours * 3600 / *gpus;
-    } else if (epoch_time_s) {
-        summary.wall_time_s = *epoch_time_s * json_number(run.factors, "epochs").value_or(1);
-    }
-    summary.gpus = static_cast<std::size_t>(gpus.value_or(0));
-    summary.mean_power_w = json_number(metrics, "mean_power_w");
-    summary.energy_j = json_number(metrics, "energy_j");
-    if (!summary.energy_j && summary.mean_power_w && summary.wall_time_s > 0) {
-        summary.energy_j = *summary.mean_power_w * summary.wall_time_s;
-    } else if (!summary.mean_power_w && summary.energy_j && summary.wall_time_s > 0) {
-        summary.mean_power_w = *summary.energy_j / summary.wall_time_s;
-    }
-    if (summary.energy_j) {
-        summary.energy_components = "as given";
-        summary.energy_method = "imported";
+    RegionSummary& command = summary.command.emplace();
+    command.name = run_format::command_region;
+    command.hosts = run.hosts.size();
+    command.gpus = static_cast<std::size_t>(gpus.value_or(0));
+    command.wall_time_s = t.wall_time_s;
+    command.energy_j = t.energy_j;
+    command.mean_power_w = t.mean_power_w;
+    command.joule_per_sample = t.joule_per_sample;
+    if (t.energy_j) {
+        command.energy_components = "as given";
+        command.energy_method = "imported";
+        command.no_total.clear();
     }
     return summary;
 }
 
 }  // namespace
 
-std::optional<double> RegionSummary::joule_per_sample() const {
-    return energy_j && samples && *samples > 0 ? std::optional(*energy_j / *samples) : std::nullopt;
+RunSummary summarise_run(const RunRecord& run) {
+    const bool imported = std::ranges::any_of(
+        run.hosts, [](const HostRecord& host) { return host.run_json.contains("imported"); });
+    return imported ? summarise_imported(run) : summarise_measured(run);
 }
 
 std::vector<RegionSummary> summarise_regions(const RunRecord& run) {
-    using Key = std::pair<std::string, std::int64_t>;
-    std::map<Key, std::vector<const RegionRecord*>> by_key;
-    std::map<Key, double> begin_s;  // since the host's own first region: clocks of hosts are not compared
+    // Since the host's own first region: clocks of hosts are not compared.
+    std::map<Regions::key_type, double> begin_s;
     for (const HostRecord& host : run.hosts) {
         for (const RegionRecord& region : host.regions) {
-            const Key key{region.name, region.index};
-            by_key[key].push_back(&region);
-            begin_s.try_emplace(key,
-                                static_cast<double>(region.start_ns - host.regions.front().start_ns) * 1e-9);
+            begin_s.try_emplace({region.name, region.index},
+                                seconds(region.start_ns - host.regions.front().start_ns));
         }
     }
-    std::vector<Key> order;
-    for (const auto& [key, regions] : by_key) {
-        order.push_back(key);
-    }
-    std::ranges::stable_sort(order, {}, [&](const Key& key) {
-        return std::pair(key.first != run_format::command_region, begin_s.at(key));
-    });
     std::vector<RegionSummary> summaries;
-    for (const Key& key : order) {
-        summaries.push_back(summarise(by_key.at(key)));
+    for (auto& [key, region] : add_up(run, inventories(run), [](const std::string&) { return true; })) {
+        summaries.push_back(std::move(region));
     }
+    std::ranges::stable_sort(summaries, {}, [&](const RegionSummary& region) {
+        return std::pair(region.name != run_format::command_region, begin_s.at({region.name, region.index}));
+    });
     return summaries;
 }
 
-std::optional<RegionSummary> summarise_run(const RunRecord& run) {
-    if (const nlohmann::json* metrics = imported_metrics(run)) {
-        return summarise_imported(run, *metrics);
-    }
-    std::vector<const RegionRecord*> commands;
-    for (const HostRecord& host : run.hosts) {
-        for (const RegionRecord& region : host.regions) {
-            if (region.name == run_format::command_region) {
-                commands.push_back(&region);
-            }
-        }
-    }
-    return commands.empty() ? std::nullopt : std::optional(summarise(commands));
+std::vector<std::string> missing_hosts(const RunRecord& run) {
+    std::vector<std::string> missing;
+    std::ranges::remove_copy_if(run.expected_hosts, std::back_inserter(missing), [&](const std::string& host) {
+        return std::ranges::find(run.hosts, host, &HostRecord::host) != run.hosts.end();
+    });
+    return missing;
 }
 
-std::int64_t epochs(const RunRecord& run) {
-    if (imported_metrics(run) != nullptr) {
-        return static_cast<std::int64_t>(json_number(run.factors, "epochs").value_or(0));
+Value number(const nlohmann::json& factors, std::string_view name) {
+    const auto found = factors.find(std::string(name));
+    if (found == factors.end()) {
+        return std::nullopt;
     }
-    std::set<std::int64_t> ended, open;
-    for (const HostRecord& host : run.hosts) {
-        for (const RegionRecord& region : host.regions) {
-            if (region.name == "epoch") {
-                (region.open ? open : ended).insert(region.index);
-            }
-        }
+    if (found->is_number()) {
+        return found->get<double>();
     }
-    return std::ranges::count_if(ended, [&](std::int64_t index) { return !open.contains(index); });
-}
-
-std::string method_text(const RegionSummary& summary) {
-    return summary.energy_method + (summary.simulated ? ", simulated" : "");
+    return found->is_string() ? csv::number(found->get_ref<const std::string&>()) : std::nullopt;
 }
 
 std::string factor_text(const nlohmann::json& value) {

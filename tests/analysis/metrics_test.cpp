@@ -5,9 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "../meter/fakes.h"
-#include "analysis/window.h"
-#include "meter/run_document.h"
 #include "records.h"
 
 namespace joulemark::analysis {
@@ -178,37 +175,6 @@ TEST(RunMetrics, APackageWithoutEnergyLeavesNoTotal) {
     EXPECT_EQ(run.provenance["energy_j"]["partly_measured"], nlohmann::json{"cpu"});
     EXPECT_EQ(run.regions[1].energy_j, std::nullopt);
     EXPECT_EQ(run.regions[1].energy_bound_j, std::nullopt) << "of no energy";
-}
-
-/// As the meter writes run.json, not as this test believes that it does.
-TEST(RunMetrics, TheMetersRunJsonNamesTheDevicesThatTellEnergy) {
-    using enum sensors::Metric;
-    sensors::Machine machine;
-    machine.clock = std::make_shared<MonotonicClock>();
-    const auto add = [&](const char* id, const char* component, std::vector<sensors::Metric> metrics,
-                         const char* scope) {
-        if (std::ranges::find(machine.devices, id, &sensors::Device::id) == machine.devices.end()) {
-            machine.devices.push_back(meter::device(id, component));
-        }
-        sensors::SourceInfo info = meter::source_info("s", id, std::move(metrics));
-        info.scope = scope;
-        machine.sources.push_back(
-            std::make_unique<meter::FakeSource>(std::move(info), [](std::span<double>) {}));
-    };
-    add("gpu0", "gpu", {gpu_power_w, gpu_busy_pct}, "gpu board");
-    add("gpu0", "gpu", {gpu_energy_j}, "gpu module");
-    add("gpu1", "gpu", {gpu_power_instant_w}, "gpu board");
-    add("gpu2", "gpu", {gpu_power_limit_w, gpu_memory_power_w, gpu_sm_clock_mhz}, "gpu board");
-    add("cpu0", "cpu", {cpu_energy_j}, "cpu package");
-    add("cpu", "cpu", {cpu_busy_pct, cpu_process_s}, "node");
-    add("node", "node", {node_power_w}, "node wall");
-    meter::RunOptions options;
-    options.command = {"train"};
-    options.calibrated = false;
-    const HostInventory inventory(meter::run_document(options, {}, machine, 1, nlohmann::json::object()));
-    EXPECT_EQ(inventory.energy_devices, (std::set<std::string>{"cpu0", "gpu0", "gpu1", "node"}));
-    EXPECT_EQ(inventory.gpus, (std::set<std::string>{"gpu0", "gpu1", "gpu2"}));
-    EXPECT_TRUE(inventory.module_scope);
 }
 
 TEST(RunMetrics, AGpuThatNeverAnsweredLeavesNoTotal) {

@@ -1,58 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/window.h"
+#include "store/window_sum.h"
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "analysis/json_access.h"
 #include "sensors/metric.h"
+#include "store/host_digest.h"
 
-namespace joulemark::analysis {
+namespace joulemark::store {
 namespace {
 
-void accumulate(Value& sum, const Value& value) {
-    if (value) {
-        sum = sum.value_or(0) + *value;
-    }
-}
+/// Of the energy, when samples are missing.
+constexpr double tolerated_bound = 0.1;
 
 }  // namespace
 
 bool tells_energy(const nlohmann::json& source) {
-    return std::ranges::any_of(child(source, "metrics"), [](const nlohmann::json& name) {
+    return std::ranges::any_of(json_array(source, "metrics"), [](const nlohmann::json& name) {
         return sensors::tells_energy(name.get_ref<const std::string&>());
     });
 }
 
 HostInventory::HostInventory(const nlohmann::json& run_json) {
-    for (const auto& device : child(run_json, "devices")) {
-        if (text(device, "component") == "gpu") {
-            gpus.insert(text(device, "device"));
+    for (const auto& device : json_array(run_json, "devices")) {
+        if (json_text(device, "component") == "gpu") {
+            gpus.insert(json_text(device, "device"));
         }
     }
-    for (const auto& source : child(run_json, "sources")) {
+    for (const auto& source : json_array(run_json, "sources")) {
         if (tells_energy(source)) {
-            energy_devices.insert(text(source, "device"));
-            module_scope = module_scope || text(source, "scope") == "gpu module";
+            energy_devices.insert(json_text(source, "device"));
+            module_scope = module_scope || json_text(source, "scope") == "gpu module";
         }
     }
 }
 
-void WindowSum::Average::add(const Value& value) {
-    if (value) {
-        sum += *value;
-        ++n;
-    }
+void WindowSum::SideBySide::add(const SideBySide& other) {
+    accumulate(counter_j, other.counter_j);
+    accumulate(integrated_j, other.integrated_j);
+    accumulate(protocol_j, other.protocol_j);
 }
 
-void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const HostInventory& inventory) {
+void WindowSum::add(const RegionRecord& window, const HostInventory& inventory) {
     module_scope_ = module_scope_ || inventory.module_scope;
     std::size_t gpus = 0;
     Part* part = nullptr;  // of the device before, mostly of this one too
     const std::string* component = nullptr;
-    for (const store::DeviceMetrics& device : devices) {
+    const double duration_s = window.duration_s();
+    for (const DeviceMetrics& device : window.devices) {
         if (component == nullptr || *component != device.component) {
             part = &parts_[device.component];
             component = &device.component;
@@ -63,21 +57,18 @@ void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const Host
             accumulate(part->energy_j, device.energy_j);
             accumulate(part->bound_j, device.energy_bound_j);
             part->methods.insert(device.energy_method);
+            part->gaps = part->gaps || 100 * device.covered_s < wanted_coverage_pct * duration_s;
         } else if (gpu || inventory.energy_devices.contains(device.device)) {
             ++part->lacking;
         }
-        if (device.component != "node") {
-            if (device.energy_counter_j && device.energy_integrated_j) {
-                accumulate(both_.counter, device.energy_counter_j);
-                accumulate(both_.integrated, device.energy_integrated_j);
-                accumulate(both_.protocol, device.energy_protocol_j);
-            }
-            accumulate(any_.counter, device.energy_counter_j);
-            accumulate(any_.integrated, device.energy_integrated_j);
-            accumulate(any_.protocol, device.energy_protocol_j);
+        const SideBySide found{device.energy_counter_j, device.energy_integrated_j, device.energy_protocol_j};
+        part->any.add(found);
+        if (found.counter_j && found.integrated_j) {
+            part->both.add(found);
         }
         if (gpu) {
             ++gpus;
+            covered_.add(ratio(100 * device.covered_s, duration_s));
             memory_.add(device.gpu_memory_util_pct);
             memory_busy_.add(device.gpu_memory_busy_pct);
             busy_.add(device.gpu_busy_pct);
@@ -101,8 +92,9 @@ void WindowSum::add(const std::vector<store::DeviceMetrics>& devices, const Host
         }
     }
     if (gpus < inventory.gpus.size()) {  // lost before their first sample
-        parts_["gpu"].lacking += static_cast<int>(inventory.gpus.size() - gpus);
+        parts_["gpu"].lacking += inventory.gpus.size() - gpus;
     }
+    gpus_ += std::max(gpus, inventory.gpus.size());
 }
 
 void WindowSum::add(const WindowSum& other) {
@@ -111,21 +103,20 @@ void WindowSum::add(const WindowSum& other) {
         accumulate(part.energy_j, theirs.energy_j);
         accumulate(part.bound_j, theirs.bound_j);
         part.lacking += theirs.lacking;
+        part.gaps = part.gaps || theirs.gaps;
         part.methods.insert(theirs.methods.begin(), theirs.methods.end());
+        part.both.add(theirs.both);
+        part.any.add(theirs.any);
     }
-    for (const auto member : {&WindowSum::both_, &WindowSum::any_}) {
-        accumulate((this->*member).counter, (other.*member).counter);
-        accumulate((this->*member).integrated, (other.*member).integrated);
-        accumulate((this->*member).protocol, (other.*member).protocol);
-    }
-    for (const auto member : {&WindowSum::memory_, &WindowSum::memory_busy_, &WindowSum::busy_,
-                              &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
+    for (const auto member : {&WindowSum::covered_, &WindowSum::memory_, &WindowSum::memory_busy_,
+                              &WindowSum::busy_, &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
         (this->*member).add(other.*member);
     }
     std::apply([&](auto... member) { ((shape_.*member).add(other.shape_.*member), ...); }, shape_members);
     sampled_w_ += other.sampled_w_;
     sampled_1hz_w_ += other.sampled_1hz_w_;
     max_gpu_power_ = std::max(max_gpu_power_, other.max_gpu_power_);
+    gpus_ += other.gpus_;
     module_scope_ = module_scope_ || other.module_scope_;
     simulated_ = simulated_ || other.simulated_;
 }
@@ -170,53 +161,64 @@ std::vector<std::string> WindowSum::partly_measured() const {
     return names;
 }
 
-Value WindowSum::energy_j() const {
-    Value total;
+Value WindowSum::total(Value Part::*value) const {
+    Value sum;
     for (const std::string& name : contained()) {
         const Part& part = parts_.at(name);
         if (part.lacking > 0) {
             return std::nullopt;
         }
-        accumulate(total, part.energy_j);
+        accumulate(sum, part.*value);
     }
-    return total;
+    return sum;
 }
 
-Value WindowSum::energy_bound_j() const {
-    if (!energy_j()) {
-        return std::nullopt;
+bool WindowSum::uncertain() const {
+    const Value energy = energy_j(), bound = energy_bound_j();
+    return energy && bound && *bound > tolerated_bound * *energy &&
+           std::ranges::any_of(contained(), [&](const std::string& name) { return parts_.at(name).gaps; });
+}
+
+WindowSum::SideBySide WindowSum::side_by_side(std::string_view component) const {
+    SideBySide both, any;
+    for (const auto& [name, part] : parts_) {
+        if (component.empty() ? name != "node" : name == component) {
+            both.add(part.both);
+            any.add(part.any);
+        }
     }
-    Value total;
+    return both.counter_j ? both : any;
+}
+
+std::set<std::string> WindowSum::methods() const {
+    std::set<std::string> all;
     for (const std::string& name : contained()) {
-        accumulate(total, parts_.at(name).bound_j);
+        all.insert(parts_.at(name).methods.begin(), parts_.at(name).methods.end());
     }
-    return total;
+    return all;
 }
 
-std::optional<PowerProfile> WindowSum::profile() const {
-    if (shape_.median.n == 0) {
+std::size_t WindowSum::gpus_without_energy() const {
+    const auto gpus = parts_.find("gpu");
+    return gpus == parts_.end() ? 0 : gpus->second.lacking;
+}
+
+std::optional<MeanProfile> WindowSum::profile() const {
+    if (!shape_.median.value()) {
         return std::nullopt;
     }
-    return PowerProfile{.p5_w = *shape_.p5.mean(),
-                        .median_w = *shape_.median.mean(),
-                        .p95_w = *shape_.p95.mean(),
-                        .sd_w = *shape_.sd.mean(),
-                        .fluctuation_hz = *shape_.fluctuation.mean(),
-                        .at_limit_pct = shape_.at_limit.mean(),
-                        .idle_pct = shape_.idle.mean(),
-                        .gpus = static_cast<std::size_t>(shape_.median.n)};
+    return MeanProfile{.p5_w = *shape_.p5.value(),
+                       .median_w = *shape_.median.value(),
+                       .p95_w = *shape_.p95.value(),
+                       .sd_w = *shape_.sd.value(),
+                       .fluctuation_hz = *shape_.fluctuation.value(),
+                       .at_limit_pct = shape_.at_limit.value(),
+                       .idle_pct = shape_.idle.value(),
+                       .gpus = static_cast<std::size_t>(shape_.median.weight)};
 }
 
 Value WindowSum::decimated_1hz_pct() const {
     return sampled_w_ > 0 ? Value(100 * (sampled_1hz_w_ / sampled_w_ - 1)) : std::nullopt;
 }
 
-std::string WindowSum::method() const {
-    std::set<std::string> all;
-    for (const std::string& name : contained()) {
-        all.insert(parts_.at(name).methods.begin(), parts_.at(name).methods.end());
-    }
-    return fmt::format("{}", fmt::join(all, " + "));
-}
-
-}  // namespace joulemark::analysis
+}  // namespace joulemark::store
