@@ -229,7 +229,7 @@ class Builder {
                 }
             }
         }
-        if (metrics_.energy_j) {
+        if (summary_.command && summary_.command->on_all_hosts) {
             const auto [counter_j, integrated_j, protocol_j] = command_.side_by_side();
             metrics_.energy_counter_j = counter_j;
             metrics_.energy_integrated_j = integrated_j;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace joulemark {
 
@@ -10,6 +11,12 @@ namespace joulemark {
 /// Two samples further apart than this enclose a gap: three periods, and never less than 3 s, because a
 /// busy node delays its sampler for a second or two without losing sight of the power.
 std::int64_t max_gap_ns(double period_s);
+
+/// Whether a total adds this component's energy, so that each joule counts once: a node's wall meter contains
+/// all others, and is the total where it is alone; a GPU module's counter (Grace-Hopper) contains CPU and memory.
+constexpr bool counts_in_total(std::string_view component, bool module_scope, bool alone) {
+    return component == "node" ? alone : component == "gpu" || !module_scope;
+}
 
 /// What is known of one device and window, to judge its energy counter by.
 struct CounterEvidence {

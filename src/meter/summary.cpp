@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/energy.h"
 #include "report/terminal.h"
 
 namespace joulemark::meter {
@@ -30,14 +31,14 @@ struct Sum {
     int devices = 0, counters = 0, integrals = 0, with_epochs = 0;
     bool simulated = false, estimated = false, whole = true;
     std::string doubts;   ///< of counters whose device has another reading
-    std::string unknown;  ///< why devices have no energy
+    std::string unknown;  ///< devices without energy, and why
 };
 
 void append(std::string& list, std::string_view item) {
     list += fmt::format("{}{}", list.empty() ? "" : ", ", item);
 }
 
-Sum sum_of(const SummaryInput& input, std::string_view component) {
+Sum sum_of(const SummaryInput& input, const sensors::Machine& machine, std::string_view component) {
     Sum sum;
     for (const Totals::Entry& entry : input.energies) {
         if (entry.component != component) {
@@ -63,6 +64,12 @@ Sum sum_of(const SummaryInput& input, std::string_view component) {
         sum.epochs += entry.epochs_j.value_or(0);
         sum.simulated = sum.simulated || entry.method == "simulated";
         sum.estimated = sum.estimated || entry.method == "estimated";
+    }
+    for (const sensors::Device& device : machine.devices) {
+        const bool told = std::ranges::count(input.energies, device.id, &Totals::Entry::device) > 0;
+        if (component == "gpu" && device.component == component && !told && sum.devices > 0) {
+            append(sum.unknown, device.id + " told none");
+        }
     }
     return sum;
 }
@@ -146,9 +153,12 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
     int metered = 0;
     bool marked_simulated = false;
     bool whole = true;
+    bool partly = false;
     bool epochs_whole = true;
+    const bool module_scope = std::ranges::any_of(
+        machine.sources, [](const auto& source) { return source->info().scope == "gpu module"; });
     for (const Component& component : components) {
-        const Sum sum = sum_of(input, component.key);
+        const Sum sum = sum_of(input, machine, component.key);
         if (!sum.unknown.empty()) {
             append(lacks, fmt::format("{} ({})", component.label, sum.unknown));
         } else if (sum.devices == 0 && component.key != "node") {
@@ -161,16 +171,17 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
             fmt::format("{}{:<10} {}{}", sum.whole ? "" : "at least ", report::energy_text(sum.best),
                         method_text(sum), mean_power_text(sum, component)));
         marked_simulated = marked_simulated || sum.simulated;
-        if (component.key != "node") {  // contains the others
+        if (counts_in_total(component.key, module_scope, false)) {
             contains += fmt::format("{}{}", contains.empty() ? "" : " + ", component.label);
             total += sum.best;
             epochs += sum.epochs;
             whole = whole && sum.whole;
+            partly = partly || !sum.unknown.empty();
             epochs_whole = epochs_whole && sum.with_epochs == sum.devices;
             ++metered;
         }
     }
-    if (metered > 1) {
+    if (metered > 1 && !partly) {
         add(text, "total", fmt::format("{}{:<10} {}", whole ? "" : "at least ", report::energy_text(total), contains));
     }
     if (!lacks.empty()) {
@@ -181,7 +192,7 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
         add(text, "epochs",
             fmt::format(
                 "{}, mean {}{}", input.epochs.count, report::duration_text(input.epochs.seconds / count),
-                metered == 0 || !epochs_whole
+                metered == 0 || partly || !epochs_whole
                     ? ""
                              : fmt::format(", {} each ({})", report::energy_text(epochs / count), contains)));
     }

@@ -49,12 +49,11 @@ void add(RegionSummary& summary, const RegionRecord& region, const HostInventory
 }
 
 /// The energy, once all hosts are added.
-void finish(RegionSummary& summary, const RunRecord& run, bool all_hosts) {
+void finish(RegionSummary& summary, const RunRecord& run, bool is_complete) {
     summary.gpus = summary.sum.gpus();
-    if (!all_hosts) {
-        summary.no_total = "a host is missing";
-    } else if (summary.hosts < run.hosts.size()) {
-        summary.no_total = "not on every host";
+    summary.on_all_hosts = is_complete && summary.hosts == run.hosts.size();
+    if (!summary.on_all_hosts) {
+        summary.no_total = is_complete ? "not on every host" : "a host is missing";
     } else if (const auto partly = summary.sum.partly_measured(); !partly.empty()) {
         summary.no_total = fmt::format("partly measured: {}", fmt::join(partly, ", "));
     } else if ((summary.energy_j = summary.sum.energy_j())) {
@@ -84,9 +83,9 @@ Regions add_up(const RunRecord& run, const std::vector<HostInventory>& inventori
             }
         }
     }
-    const bool all_hosts = complete(run);
+    const bool is_complete = complete(run);
     for (auto& [key, region] : regions) {
-        finish(region, run, all_hosts);
+        finish(region, run, is_complete);
     }
     return regions;
 }

@@ -18,7 +18,7 @@ struct RegionSummary {
     std::string name;
     std::int64_t index = 0;
     std::size_t hosts = 0, gpus = 0;
-    bool open = false;
+    bool open = false, on_all_hosts = false;  ///< of the run, of which none is missing
     Value wall_time_s;  ///< of the slowest host, each on its own clock
     Value samples, updates, tokens;
     Mean loss, quality;  ///< by samples

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/energy.h"
 #include "sensors/metric.h"
 #include "store/host_digest.h"
 
@@ -131,14 +132,10 @@ std::map<std::string, double> WindowSum::by_component() const {
     return sums;
 }
 
-/// Whether the total adds this component, or another contains it.
 bool WindowSum::counts(const std::string& component) const {
-    if (component == "node") {  // the wall meter stands for all only where it is all there is
-        return std::ranges::none_of(parts_, [](const auto& entry) {
-            return entry.first != "node" && entry.second.energy_j.has_value();
-        });
-    }
-    return component == "gpu" || !module_scope_;
+    const bool alone = std::ranges::none_of(
+        parts_, [&](const auto& part) { return part.first != component && part.second.energy_j; });
+    return counts_in_total(component, module_scope_, alone);
 }
 
 std::vector<std::string> WindowSum::contained() const {

@@ -42,12 +42,13 @@ class Agreement(unittest.TestCase):
         return done
 
     def simulated(self, name, *faults):
-        """A run of three epochs, the first of them warm-up, on two GPUs."""
+        """A run of three epochs, the first of them warm-up, on two GPUs; returns what the meter said at its end."""
         self.good(SIMULATOR, "create", self.state, "--gpus", "2", *faults)
-        self.good(JOULEMARK, "run", "-o", self.dir, "--run-id", name, "--", SIMULATOR, "train", "--epochs", "3",
-                  JOULEMARK_SIM=self.state)
+        told = self.good(JOULEMARK, "run", "-o", self.dir, "--run-id", name, "--", SIMULATOR, "train", "--epochs", "3",
+                         JOULEMARK_SIM=self.state).stderr
         with self.document(name) as document:
             document["factors"] = {"warmup_epochs": 1}
+        return told
 
     def fixture(self, name):
         shutil.copytree(os.path.join(FIXTURE, "pair"), os.path.join(self.dir, "runs", name))
@@ -93,7 +94,7 @@ class Agreement(unittest.TestCase):
 
     def test_gpus_with_and_without_energy(self):
         self.simulated("whole")
-        self.simulated("partly", *NO_SENSOR)
+        self.assertIn("GPU (gpu1 told none)", self.simulated("partly", *NO_SENSOR))
         runs = self.agreed()
         self.assertGreater(runs["whole"]["energy_j"], 0)
         self.assertGreater(runs["whole"]["joule_per_sample"], 0)

@@ -111,6 +111,31 @@ TEST(Summary, ADeviceThatWasLostIsNoWhole) {
     EXPECT_THAT(text, HasSubstr("warning  gpu1 was read for 2.500 s of 10.00 s only"));
 }
 
+TEST(Summary, AGpuWithoutEnergyIsNamedAndLeavesNoTotal) {
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "counter", 2000, 2000), entry("cpu0", "cpu", "counter", 500, {})};
+    in.energies[0].epochs_j = 2000;
+    in.energies[1].epochs_j = 500;
+    in.epochs = {.count = 1, .seconds = 10};
+    sensors::Machine machine;
+    machine.devices = {device("gpu0", "gpu"), device("gpu1", "gpu"), device("cpu0", "cpu")};
+    const std::string text = summary(in, machine);
+    EXPECT_THAT(text, HasSubstr("lacks    GPU (gpu1 told none), DRAM"));
+    EXPECT_THAT(text, Not(HasSubstr("total")));
+    EXPECT_THAT(text, HasSubstr("epochs   1, mean 10.00 s\n")) << "no energy of an epoch";
+}
+
+TEST(Summary, AModulesCounterContainsCpuAndMemory) {
+    auto in = input();
+    in.energies = {entry("gpu0", "gpu", "counter", 2000, 2000), entry("cpu0", "cpu", "counter", 500, {})};
+    sensors::Machine machine;
+    auto module = source_info("nvml.energy", "gpu0", {sensors::Metric::gpu_energy_j});
+    EXPECT_THAT(summary(in, machine), HasSubstr("total    2500 J     GPU + CPU"));
+    module.scope = "gpu module";
+    machine.sources.push_back(std::make_unique<FakeSource>(std::move(module), [](std::span<double>) {}));
+    EXPECT_THAT(summary(in, machine), Not(HasSubstr("total")));
+}
+
 TEST(Summary, NamesTheSignalAndWhatWasLost) {
     auto in = input();
     in.end.signal = 9;
