@@ -95,7 +95,7 @@ std::optional<double> hottest_gpu_c(const sensors::Machine& machine) {
 }
 
 /// Of a run's hosts, all that was metered; nothing when that is nothing.
-std::optional<double> energy_j(const std::filesystem::path& run_folder) {
+std::optional<study::Used> used(const std::filesystem::path& run_folder) {
     store::RunRecord run;
     std::error_code error;
     for (const auto& host : std::filesystem::directory_iterator(run_folder, error)) {
@@ -103,7 +103,9 @@ std::optional<double> energy_j(const std::filesystem::path& run_folder) {
             store::digest_host(host.path(), run_folder.filename().string(), host.path().filename().string())
                 .record);
     }
-    return store::summarise_run(run).energy_j;
+    const auto command = store::summarise_run(run).command.value_or(store::RegionSummary{});
+    const auto measured_j = command.sum.measured_j();
+    return measured_j ? std::optional(study::Used{*measured_j, command.energy_j.has_value()}) : std::nullopt;
 }
 
 study::Site find_site(const study::Study& study) {
@@ -111,7 +113,7 @@ study::Site find_site(const study::Study& study) {
     site.joulemark = launch::own_program();
     site.job.slots = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     site.job.root = geteuid() == 0;
-    site.energy_j = energy_j;
+    site.used = used;
     site.hottest_gpu_c = [] { return std::optional<double>(); };
     if (study.simulation) {
         return site;

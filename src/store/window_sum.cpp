@@ -158,14 +158,10 @@ std::vector<std::string> WindowSum::partly_measured() const {
     return names;
 }
 
-Value WindowSum::total(Value Part::*value) const {
+Value WindowSum::measured(Value Part::*value) const {
     Value sum;
     for (const std::string& name : contained()) {
-        const Part& part = parts_.at(name);
-        if (part.lacking > 0) {
-            return std::nullopt;
-        }
-        accumulate(sum, part.*value);
+        accumulate(sum, parts_.at(name).*value);
     }
     return sum;
 }

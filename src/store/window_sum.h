@@ -59,8 +59,10 @@ class WindowSum {
     void add(const WindowSum& other);
 
     /// Energy of all measured components; absent when a component was measured on some of its devices only.
-    Value energy_j() const { return total(&Part::energy_j); }
-    Value energy_bound_j() const { return total(&Part::bound_j); }
+    Value energy_j() const { return partly_measured().empty() ? measured_j() : std::nullopt; }
+    Value energy_bound_j() const { return partly_measured().empty() ? measured(&Part::bound_j) : std::nullopt; }
+    /// Of the same components, what there is of them: no less was used.
+    Value measured_j() const { return measured(&Part::energy_j); }
     /// Samples are missing, and the bound lets the truth be far off: over the whole time this energy is no
     /// rate. A short window's bound may be wide too, but its error scatters as its repeats do; that of a gap
     /// has one sign.
@@ -105,7 +107,7 @@ class WindowSum {
         SideBySide both, any;
     };
     bool counts(const std::string& component) const;
-    Value total(Value Part::*value) const;
+    Value measured(Value Part::*value) const;
 
     std::map<std::string, Part, std::less<>> parts_;
     Value max_gpu_power_;

@@ -4,24 +4,30 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/terminal.h"
 #include "study/expectation.h"
 
 namespace joulemark::study {
+
+std::string text(const Used& used) {
+    return (used.is_total ? "" : "at least ") + report::energy_text(used.energy_j);
+}
 
 std::string configuration_key(const PlannedRun& run) {
     return run.factors.json().dump();
 }
 
-void Ledger::Sum::add(std::optional<double> energy, std::optional<double> wall) {
-    energy_j += energy.value_or(0);
-    energies += energy ? 1 : 0;
+void Ledger::Sum::add(std::optional<Used> used, std::optional<double> wall) {
+    energy_j += used.value_or(Used{}).energy_j;
+    energies += used ? 1 : 0;
+    is_total = is_total && used.value_or(Used{}).is_total;
     wall_s += wall.value_or(0);
     walls += wall ? 1 : 0;
 }
 
-void Ledger::add(const PlannedRun& run, std::optional<double> energy_j, std::optional<double> wall_s) {
-    all_.add(energy_j, wall_s);
-    by_configuration_[configuration_key(run)].add(energy_j, wall_s);
+void Ledger::add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s) {
+    all_.add(used, wall_s);
+    by_configuration_[configuration_key(run)].add(used, wall_s);
 }
 
 std::optional<Ledger::Estimate> Ledger::estimate(const PlannedRun& run) const {

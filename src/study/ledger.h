@@ -9,16 +9,27 @@
 
 namespace joulemark::study {
 
+/// Energy of a run, so far as it was measured.
+struct Used {
+    double energy_j = 0;
+    bool is_total = true;  ///< else it used at least that
+};
+
+/// "3500 J", "at least 3500 J".
+std::string text(const Used& used);
+
 /// What finished runs took, and from that what the next one will.
 class Ledger {
   public:
-    /// `energy_j` and `wall_s` where known; wall seconds are those of the machine, also for simulated runs.
-    void add(const PlannedRun& run, std::optional<double> energy_j, std::optional<double> wall_s);
+    /// Where known; wall seconds are those of the machine, also for simulated runs.
+    void add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s);
 
     /// Energy of a failed attempt: used, but no measure of its configuration.
-    void spend(std::optional<double> energy_j) { spent_j_ += energy_j.value_or(0); }
+    void spend(std::optional<Used> used) { spent_.add(used, std::nullopt); }
 
-    double energy_j() const { return all_.energy_j + spent_j_; }
+    Used used() const {
+        return {all_.energy_j + spent_.energy_j, all_.is_total && spent_.is_total};
+    }
     bool has_energy() const { return all_.energies > 0; }
 
     struct Estimate {
@@ -35,10 +46,10 @@ class Ledger {
     struct Sum {
         double energy_j = 0, wall_s = 0;
         int energies = 0, walls = 0;
-        void add(std::optional<double> energy, std::optional<double> wall);
+        bool is_total = true;
+        void add(std::optional<Used> used, std::optional<double> wall);
     };
-    Sum all_;
-    double spent_j_ = 0;
+    Sum all_, spent_;
     std::map<std::string, Sum> by_configuration_;
 };
 

@@ -210,7 +210,7 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
 std::string Runner::energy_so_far() const {
     const std::string of =
         options_.budget_j ? "of " + report::energy_text(*options_.budget_j) : "in this call";
-    return fmt::format("{}{} {}", report::energy_text(ledger_.energy_j()),
+    return fmt::format("{}{} {}", text(ledger_.used()),
                        study_.simulation ? " (simulated)" : "", of);
 }
 
@@ -314,11 +314,11 @@ void Runner::attempt(const PlannedRun& run) {
     const std::string title = fmt::format("[{}/{}] {}", run.position, runs_.size(), run.id);
     const RunState state = run_state(directory_, run.id);
     if (state.kind == RunState::Kind::done && ending.status == 0) {
-        const auto energy_j = site_.energy_j(directory_ / "runs" / run.id);
+        const auto used = site_.used(directory_ / "runs" / run.id);
         done_[static_cast<std::size_t>(run.position) - 1] = true;
-        ledger_.add(run, energy_j, wall_s);
+        ledger_.add(run, used, wall_s);
         progress_.say(fmt::format("{}: {}{}", title, report::duration_text(wall_s),
-                                  energy_j ? ", " + report::energy_text(*energy_j) : ""));
+                                  used ? ", " + text(*used) : ""));
         return;
     }
     std::string reason = ending.reason.empty() ? last_complaint(log, "joulemark:") : ending.reason;
@@ -333,7 +333,7 @@ void Runner::attempt(const PlannedRun& run) {
         return;
     }
     ++failed_;
-    ledger_.spend(site_.energy_j(directory_ / "runs" / run.id));
+    ledger_.spend(site_.used(directory_ / "runs" / run.id));
     if (state.kind == RunState::Kind::done) {
         // Every host says that all went well, and only the launcher that it did not.
         supersede(directory_, run.id);
@@ -381,13 +381,13 @@ bool Runner::exceeds_budget(const PlannedRun& run) {
     }
     const auto estimate = ledger_.estimate(run);
     const double next_j = estimate ? estimate->energy_j : 0;
-    if (ledger_.energy_j() + next_j <= *options_.budget_j) {
+    if (ledger_.used().energy_j + next_j <= *options_.budget_j) {
         return false;
     }
     progress_.warn(
         fmt::format("joulemark: stopped before {}: {} are used, it would take about {} ({}), and the budget "
                     "is {}",
-                    run.id, report::energy_text(ledger_.energy_j()), report::energy_text(next_j),
+                    run.id, text(ledger_.used()), report::energy_text(next_j),
                     estimate ? estimate->source : "no estimate", report::energy_text(*options_.budget_j)));
     return true;
 }
@@ -398,7 +398,7 @@ void Runner::account_finished() {
             done_[i] = true;
             // Energies are only read where they matter: it takes a pass over the samples.
             ledger_.add(runs_[i],
-                        options_.budget_j ? site_.energy_j(directory_ / "runs" / runs_[i].id) : std::nullopt,
+                        options_.budget_j ? site_.used(directory_ / "runs" / runs_[i].id) : std::nullopt,
                         std::nullopt);
         }
     }

@@ -8,6 +8,7 @@
 
 #include "launch/launcher.h"
 #include "study/design.h"
+#include "study/ledger.h"
 
 namespace joulemark::study {
 
@@ -19,8 +20,8 @@ struct Site {
     launch::Job job;  ///< slots, root and visible GPUs; the rest comes from each run
     /// Temperature of the hottest GPU the study may use; nothing without one.
     std::function<std::optional<double>()> hottest_gpu_c;
-    /// Measured energy of a run, from its folder; nothing where none was measured.
-    std::function<std::optional<double>(const std::filesystem::path& run_folder)> energy_j;
+    /// From a run's folder; nothing where nothing was measured.
+    std::function<std::optional<Used>(const std::filesystem::path& run_folder)> used;
 };
 
 struct SweepOptions {

@@ -104,6 +104,16 @@ class Agreement(unittest.TestCase):
         self.assertRegex(self.text("partly"), r"no total: partly measured: gpu")
         self.assertRegex(self.good(JOULEMARK, "show", self.dir).stdout, r"(?m)^partly .* partly measured: gpu")
 
+    def test_a_sweep_says_that_it_knows_a_part(self):
+        self.good(SIMULATOR, "create", self.state, "--gpus", "2", *NO_SENSOR)
+        path = os.path.join(self.folder.name, "study.yaml")
+        with open(path, "w") as file:
+            file.write(f"study: s\nlauncher: local\nfactors: {{gpus: [2]}}\nworkload: {{command: [{SIMULATOR}, train]}}\n")
+        told = self.good(JOULEMARK, "sweep", path, "-o", self.dir, JOULEMARK_SIM=self.state).stderr
+        self.assertRegex(told, r"\[1/1\] .*, at least [0-9.]+ Wh\n")
+        (run,) = self.agreed().values()
+        self.assertNotIn("energy_j", run)
+
     def test_an_estimated_processor(self):
         self.good(JOULEMARK, "run", "-o", self.dir, "--run-id", "estimate", "--estimate", "cpu", "--", "sleep", "0.5",
                   JOULEMARK_CPU_RATED_W="100")

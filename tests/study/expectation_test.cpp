@@ -63,14 +63,15 @@ TEST(Ledger, EstimatesFromRepeatsThenTheStudyThenAllRuns) {
     const auto runs = plan(study, {});  // g1 r1, g2 r1, g1 r2, g2 r2
     Ledger ledger;
     EXPECT_FALSE(ledger.estimate(runs[0]));
-    ledger.add(runs[0], 100, 5);
+    ledger.add(runs[0], Used{100}, 5);
     EXPECT_DOUBLE_EQ(ledger.estimate(runs[1])->energy_j, 100);
-    ledger.add(runs[1], 300, 7);
+    ledger.add(runs[1], Used{300, false}, 7);
     EXPECT_DOUBLE_EQ(ledger.estimate(runs[2])->energy_j, 100);
     EXPECT_DOUBLE_EQ(ledger.estimate(runs[3])->energy_j, 300);
     EXPECT_DOUBLE_EQ(ledger.wall_s(runs[3]).value(), 7);
-    ledger.spend(50);
-    EXPECT_DOUBLE_EQ(ledger.energy_j(), 450);
+    ledger.spend(Used{50});
+    EXPECT_DOUBLE_EQ(ledger.used().energy_j, 450);
+    EXPECT_EQ(text(ledger.used()), "at least 450.0 J");
     EXPECT_DOUBLE_EQ(ledger.estimate(runs[2])->energy_j, 100) << "a failed attempt is no measure";
 }
 

@@ -57,7 +57,7 @@ class Sweeps : public testing::Test {
         std::ofstream(site_.joulemark) << stand_in;
         fs::permissions(site_.joulemark, fs::perms::owner_all);
         site_.hottest_gpu_c = [] { return std::optional<double>(); };
-        site_.energy_j = [](const fs::path&) { return std::optional<double>(1000); };
+        site_.used = [](const fs::path&) { return std::optional(Used{1000}); };
     }
     void TearDown() override { fs::remove_all(folder_); }
 
