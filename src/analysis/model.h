@@ -96,11 +96,11 @@ struct RunMetrics : store::RunTotals {
     double gpu_count = 0;                           ///< metered
     Value host_memory_gb;                           ///< of all hosts; absent when one did not tell
     Value max_gpu_power_w;                          ///< of any GPU: tells whether a cap was ever reached
-    std::optional<store::MeanProfile> profile;  ///< of the command
+    std::optional<store::MeanProfile> profile;      ///< of the command
     /// What one sample a second would have made of the mean power, relative to the samples there are.
     Value decimated_1hz_pct;
     std::optional<Quality> quality;
-    std::string train_seed;                    ///< "" when the program did not tell it
+    std::string train_seed;               ///< "" when the program did not tell it
     std::vector<std::string> components;  ///< that energy_j adds up
 
     nlohmann::json provenance = nlohmann::json::object();

@@ -179,10 +179,10 @@ void print_identity(const RunRecord& run) {
     }
     line("software", software);
     if (whole && whole->energy_j) {
-        line("energy", fmt::format("{} ± {} in {}, {} ({}{})", energy(whole->energy_j),
-                                   energy(whole->energy_bound_j), duration_text(whole->wall_time_s.value_or(nan)),
-                                   whole->energy_components, whole->energy_method,
-                                   whole->sum.simulated() ? ", simulated" : ""));
+        line("energy",
+             fmt::format("{} ± {} in {}, {} ({}{})", energy(whole->energy_j), energy(whole->energy_bound_j),
+                         duration_text(whole->wall_time_s.value_or(nan)), whole->energy_components,
+                         whole->energy_method, whole->sum.simulated() ? ", simulated" : ""));
     } else if (whole) {
         std::vector<std::string> measured;
         for (const auto& [component, energy_j] : whole->sum.by_component()) {

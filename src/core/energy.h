@@ -13,7 +13,8 @@ namespace joulemark {
 std::int64_t max_gap_ns(double period_s);
 
 /// Whether a total adds this component's energy, so that each joule counts once: a node's wall meter contains
-/// all others, and is the total where it is alone; a GPU module's counter (Grace-Hopper) contains CPU and memory.
+/// all others, and is the total where it is alone; a GPU module's counter (Grace-Hopper) contains CPU and
+/// memory.
 constexpr bool counts_in_total(std::string_view component, bool module_scope, bool alone) {
     return component == "node" ? alone : component == "gpu" || !module_scope;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -106,7 +107,6 @@ Value times(const Value& a, const Value& b) {
     return a && b ? Value(*a * *b) : std::nullopt;
 }
 
-/// Closed epochs by index; warm-up ones count for training_speed_s only.
 RunSummary summarise_measured(const RunRecord& run) {
     RunSummary summary;
     const auto of_hosts = inventories(run);
@@ -117,7 +117,7 @@ RunSummary summarise_measured(const RunRecord& run) {
         if (region.name == run_format::command_region) {
             summary.command = std::move(region);
         } else if (!region.open) {
-            ++summary.epochs;
+            ++summary.epochs;  // warm-up ones count for training_speed_s only
             if (static_cast<double>(region.index) >= warmup) {
                 summary.timed_epochs.push_back(std::move(region));
             }
@@ -176,9 +176,9 @@ RunSummary summarise_imported(const RunRecord& run) {
     const nlohmann::json& row = run_json.contains("imported") ? run_json["imported"] : none;
     const nlohmann::json& given = row.contains("metrics") ? row["metrics"] : none;
     for (const auto& [name, value] :
-         {std::pair("wall_time_s", &RunTotals::wall_time_s), std::pair("epoch_time_s", &RunTotals::epoch_time_s),
-          std::pair("gpu_hours", &RunTotals::gpu_hours), std::pair("energy_j", &RunTotals::energy_j),
-          std::pair("mean_power_w", &RunTotals::mean_power_w)}) {
+         {std::pair("wall_time_s", &RunTotals::wall_time_s),
+          std::pair("epoch_time_s", &RunTotals::epoch_time_s), std::pair("gpu_hours", &RunTotals::gpu_hours),
+          std::pair("energy_j", &RunTotals::energy_j), std::pair("mean_power_w", &RunTotals::mean_power_w)}) {
         summary.*value = json_number(given, name);
     }
     RunTotals& t = summary;

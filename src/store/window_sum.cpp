@@ -109,8 +109,9 @@ void WindowSum::add(const WindowSum& other) {
         part.both.add(theirs.both);
         part.any.add(theirs.any);
     }
-    for (const auto member : {&WindowSum::covered_, &WindowSum::memory_, &WindowSum::memory_busy_,
-                              &WindowSum::busy_, &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
+    for (const auto member :
+         {&WindowSum::covered_, &WindowSum::memory_, &WindowSum::memory_busy_, &WindowSum::busy_,
+          &WindowSum::sm_, &WindowSum::throttled_, &WindowSum::clock_}) {
         (this->*member).add(other.*member);
     }
     std::apply([&](auto... member) { ((shape_.*member).add(other.shape_.*member), ...); }, shape_members);

@@ -60,7 +60,9 @@ class WindowSum {
 
     /// Energy of all measured components; absent when a component was measured on some of its devices only.
     Value energy_j() const { return partly_measured().empty() ? measured_j() : std::nullopt; }
-    Value energy_bound_j() const { return partly_measured().empty() ? measured(&Part::bound_j) : std::nullopt; }
+    Value energy_bound_j() const {
+        return partly_measured().empty() ? measured(&Part::bound_j) : std::nullopt;
+    }
     /// Of the same components, what there is of them: no less was used.
     Value measured_j() const { return measured(&Part::energy_j); }
     /// Samples are missing, and the bound lets the truth be far off: over the whole time this energy is no

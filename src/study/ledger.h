@@ -27,9 +27,7 @@ class Ledger {
     /// Energy of a failed attempt: used, but no measure of its configuration.
     void spend(std::optional<Used> used) { spent_.add(used, std::nullopt); }
 
-    Used used() const {
-        return {all_.energy_j + spent_.energy_j, all_.is_total && spent_.is_total};
-    }
+    Used used() const { return {all_.energy_j + spent_.energy_j, all_.is_total && spent_.is_total}; }
     bool has_energy() const { return all_.energies > 0; }
 
     struct Estimate {

@@ -84,7 +84,8 @@ TEST(WindowSum, IsUncertainWhereGapsLeaveMuchOpen) {
 }
 
 TEST(WindowSum, PutsMethodsSideBySideOverTheDevicesThatHaveThemAll) {
-    auto both = measured("gpu0", "gpu", 100), counter = measured("gpu1", "gpu", 50), cpu = measured("cpu0", "cpu", 10);
+    auto both = measured("gpu0", "gpu", 100), counter = measured("gpu1", "gpu", 50);
+    auto cpu = measured("cpu0", "cpu", 10);
     both.energy_counter_j = 100;
     both.energy_integrated_j = 99;
     counter.energy_counter_j = 50;
