@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/streams.h"
 #include "sim/commands.h"
 
 namespace joulemark::sim {
@@ -62,7 +63,7 @@ void create(const CreateLine& line) {
         throw bad_input("{} faults are more than the {} that fit", options.faults.size(), max_faults);
     }
     State::create(line.path, options);
-    fmt::print(stderr, "{} x {}, {} clock: {}\n", line.gpus, options.profile->name, line.clock, line.path);
+    say(fmt::format("{} x {}, {} clock: {}", line.gpus, options.profile->name, line.clock, line.path));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 #include <cstdio>
 #include <exception>
 
+#include "core/streams.h"
 #include "sim/commands.h"
 
 int main(int argc, char** argv) {
     using namespace joulemark;
+    open_standard_streams();
     CLI::App app("Simulated GPUs: what to measure on a machine without any, with the truth known",
                  "joulemark-sim");
     app.require_subcommand(1);
@@ -21,13 +23,13 @@ int main(int argc, char** argv) {
         if (error.get_exit_code() == 0) {
             return app.exit(error);  // --help
         }
-        fmt::print(stderr, "joulemark-sim: {}; see `joulemark-sim --help`\n", error.what());
+        say(fmt::format("joulemark-sim: {}; see `joulemark-sim --help`", error.what()));
         return static_cast<int>(ExitCode::bad_input);
     } catch (const Error& error) {
-        fmt::print(stderr, "joulemark-sim: {}\n", error.what());
+        say(fmt::format("joulemark-sim: {}", error.what()));
         return static_cast<int>(error.code());
     } catch (const std::exception& error) {
-        fmt::print(stderr, "joulemark-sim: {}\n", error.what());
+        say(fmt::format("joulemark-sim: {}", error.what()));
         return static_cast<int>(ExitCode::environment);
     }
 }

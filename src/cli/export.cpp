@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/results.h"
+#include "core/streams.h"
 
 namespace joulemark::cli {
 
@@ -32,7 +33,7 @@ int export_command(const Arguments& arguments) {
     store::export_results(dir, merged.database,
                           format == "csv" ? store::ExportFormat::csv : store::ExportFormat::jsonl, target);
     if (!quiet) {
-        fmt::print(stderr, "wrote timeseries, epochs and runs as {} to {}\n", format, target.string());
+        say(fmt::format("wrote timeseries, epochs and runs as {} to {}", format, target.string()));
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/results.h"
 #include "core/error.h"
+#include "core/streams.h"
 #include "store/import/nvidia_smi.h"
 #include "store/import/sample_folder.h"
 #include "store/import/table.h"
@@ -69,12 +70,12 @@ int import_command(const Arguments& arguments) {
         runs += imported.runs.size();
         for (const std::string& note : imported.notes) {
             if (!quiet) {
-                fmt::print(stderr, "note: {}\n", note);
+                say(fmt::format("note: {}", note));
             }
         }
     }
     if (!quiet) {
-        fmt::print(stderr, "{} run{} imported into {}\n", runs, runs == 1 ? "" : "s", out);
+        say(fmt::format("{} run{} imported into {}", runs, runs == 1 ? "" : "s", out));
     }
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/streams.h"
 
 namespace joulemark::cli {
 namespace {
@@ -105,6 +106,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
     using joulemark::ExitCode;
+    joulemark::open_standard_streams();
     try {
         joulemark::cli::survive_file_size_limit();
         const int status =
@@ -112,19 +114,19 @@ int main(int argc, char** argv) {
         joulemark::cli::finish_output();
         return status;
     } catch (const std::filesystem::filesystem_error& error) {
-        fmt::print(stderr, "joulemark: {}\n", joulemark::files::sentence(error));
+        joulemark::say(fmt::format("joulemark: {}", joulemark::files::sentence(error)));
         return static_cast<int>(ExitCode::environment);
     } catch (const std::system_error& error) {
         // Of the stream when it fails in the middle of a result; else of a thread that could not be started.
         const char* what = std::ferror(stdout) != 0 ? "the result could not be written to standard output"
                                                     : "the system's limits leave no room to work (ulimit -a)";
-        fmt::print(stderr, "joulemark: {}: {}\n", what, error.code().message());
+        joulemark::say(fmt::format("joulemark: {}: {}", what, error.code().message()));
         return static_cast<int>(ExitCode::environment);
     } catch (const joulemark::Error& error) {
-        fmt::print(stderr, "joulemark: {}\n", error.what());
+        joulemark::say(fmt::format("joulemark: {}", error.what()));
         return static_cast<int>(error.code());
     } catch (const std::exception& error) {
-        fmt::print(stderr, "joulemark: internal error: {}; please report it\n", error.what());
+        joulemark::say(fmt::format("joulemark: internal error: {}; please report it", error.what()));
         return static_cast<int>(ExitCode::environment);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/results.h"
+#include "core/streams.h"
 
 #include <chrono>
 #include <cstdio>
@@ -24,16 +25,16 @@ store::Merged open_results(const std::filesystem::path& dir, bool quiet) {
             }
             last = now;
             shown = true;
-            fmt::print(stderr, "\rreading the run files of {} of {} hosts", done, total);
+            say_text(fmt::format("\rreading the run files of {} of {} hosts", done, total));
         };
     }
     store::Merged merged = store::merge(dir, options);
     if (shown) {
-        fmt::print(stderr, "\r\033[K");
+        say_text("\r\033[K");
     }
     if (!quiet) {
         for (const std::string& note : merged.notes) {
-            fmt::print(stderr, "note: {}\n", note);
+            say(fmt::format("note: {}", note));
         }
     }
     return merged;

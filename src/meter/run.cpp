@@ -24,6 +24,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/run_format.h"
+#include "core/streams.h"
 #include "core/units.h"
 #include "launch/rank_environment.h"
 #include "meter/child.h"
@@ -101,7 +102,7 @@ ChildEnd run_command(const RunOptions& options, const std::string& socket_path, 
     auto start = Child::start(options.command, {{socket_variable, socket_path}}, relay,
                               tap == nullptr ? std::nullopt : std::optional(tap->command_side()));
     if (const auto* failure = std::get_if<Child::Failure>(&start)) {
-        fmt::print(stderr, "joulemark: {}\n", failure->sentence);
+        say(fmt::format("joulemark: {}", failure->sentence));
         return {.exit_status = failure->exit_status};
     }
     started();
@@ -423,7 +424,7 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
                                           .counts = counts,
                                           .warnings = warnings},
                                          machine_);
-        std::fputs(text.c_str(), stderr);
+        say_text(text);
     }
     if (!sensors_returned) {
         std::fflush(nullptr);

@@ -13,6 +13,7 @@
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/run_format.h"
+#include "core/streams.h"
 
 namespace joulemark::meter {
 namespace {
@@ -207,7 +208,7 @@ void RunWriter::report_failure(const AppendFile& file) {
     failure_reported_ = true;
     warnings_.push_back(fmt::format("cannot write {}: {}; the command goes on, measurements may be lost",
                                     file.path().string(), std::strerror(file.error())));
-    fmt::print(stderr, "joulemark: {}\n", warnings_.back());
+    say(fmt::format("joulemark: {}", warnings_.back()));
 }
 
 void RunWriter::stop() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "study/progress.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "core/streams.h"
 
 namespace joulemark::study {
 namespace {
@@ -34,21 +34,20 @@ void Progress::say(const std::string& line) {
 
 void Progress::warn(const std::string& line) {
     clear();
-    fmt::print(stderr, "{}\n", line);
+    joulemark::say(line);
 }
 
 void Progress::live(const std::string& line) {
     if (is_live_) {
         clear();
-        fmt::print(stderr, "{}", line.substr(0, terminal_width() - 1));
-        std::fflush(stderr);
+        say_text(line.substr(0, terminal_width() - 1));
         shown_ = true;
     }
 }
 
 void Progress::clear() {
     if (shown_) {
-        fmt::print(stderr, "\r\033[K");
+        say_text("\r\033[K");
         shown_ = false;
     }
 }

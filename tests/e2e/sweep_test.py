@@ -84,6 +84,32 @@ class Mistakes(Folder):
         self.assert_one_sentence(result, 2, "/nonexistent/data")
 
 
+class Unheard(Folder):
+    """Nobody reads the messages: the work and its exit status are the same."""
+    def status(self, *words):
+        with open("/dev/full", "w") as full:
+            return subprocess.run([BIN / "joulemark", *map(str, words)], stderr=full, stdout=subprocess.DEVNULL,
+                                  timeout=100).returncode
+
+    def test_messages_leave_the_exit_status_as_it_is(self):
+        self.assertEqual(self.status("run", "-o", "/proc/x", "--", "true"), 125)
+        self.assertEqual(self.status("run", "--nope", "--", "true"), 2)
+        self.assertEqual(self.status("run", "-o", self.out, "--", self.folder / "nosuch"), 127)
+        self.assertEqual(self.status("run", "-o", self.out, "--", "sh", "-c", "exit 7"), 7)
+        self.assertEqual(self.status("show", self.folder / "nodir"), 2)
+        self.assertEqual(self.status("sweep", self.study(self.command("true")), "-o", self.folder / "swept"), 0)
+        self.assertEqual(len(list((self.folder / "swept/runs").iterdir())), 3)
+
+    def test_a_reader_that_went_away_does_not_end_a_sweep(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        result = subprocess.run([BIN / "joulemark", "sweep", self.study(self.command("true")), "-o", self.out],
+                                stderr=writing, timeout=100)
+        os.close(writing)
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(len(self.runs()), 3)
+
+
 class DryRun(Folder):
     def dry_run(self, name):
         result = joulemark("sweep", STUDIES / name, "--dry-run", "--json", "-o", self.out)

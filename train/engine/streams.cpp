@@ -6,9 +6,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "core/error.h"
 
 namespace joulemark::train {
@@ -19,19 +16,8 @@ int first_error = 0;  ///< of standard output: the stream itself only knows that
 }  // namespace
 
 void prepare_streams() {
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-            open("/dev/null", O_RDWR);  // the lowest number that is free: this one
-        }
-    }
+    open_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);
-}
-
-void say(std::string_view line) noexcept {
-    flockfile(stderr);  // a line of another thread must not come between
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fputc('\n', stderr);
-    funlockfile(stderr);
 }
 
 void print(std::string_view text) {

@@ -3,14 +3,13 @@
 
 #include <string_view>
 
+#include "core/streams.h"  // say: for standard error
+
 namespace joulemark::train {
 
 /// Before anything else is opened: standard streams that are closed become /dev/null, lest a file take their
 /// number; and a reader that goes away makes writing fail instead of ending the process.
 void prepare_streams();
-
-/// A line on standard error. Whatever becomes of it, training goes on.
-void say(std::string_view line) noexcept;
 
 /// Text on standard output; `flush_output` tells whether it got there.
 void print(std::string_view text);

@@ -10,6 +10,7 @@
 
 #include "controls/journal.h"
 #include "core/error.h"
+#include "core/streams.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ bool run_said_done() {
 int main(int argc, char** argv) {
     using namespace joulemark;
     if (argc != 2) {
-        fmt::print(stderr, "joulemark-guard: started by joulemark run, not by hand\n");
+        say("joulemark-guard: started by joulemark run, not by hand");
         return 2;
     }
     for (const int ignored : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) {
