@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/shell.h"
 #include "launch/programs.h"
 #include "sensors/catalog.h"
 #include "store/host_digest.h"
@@ -29,6 +30,7 @@ struct Options {
     std::string budget;
     std::string simulate, truth;
     bool dry_run = false;
+    bool keep_going = false;
     bool json = false;
     bool quiet = false;
 };
@@ -147,6 +149,8 @@ int sweep_command(const Arguments& arguments) {
            "--budget", options.budget,
            "stop before the run with which all runs of the directory would have used more, such as 40kWh")
         ->type_name("ENERGY");
+    app.add_flag("--keep-going", options.keep_going,
+                 "go on when three runs in a row have failed, where a sweep stops otherwise");
     app.add_option("--simulate", options.simulate,
                    "rehearse: simulated training on simulated GPUs of this kind in place of every workload")
         ->type_name("GPU")
@@ -169,7 +173,11 @@ int sweep_command(const Arguments& arguments) {
         throw bad_input(
             "sweep prints JSON only with --dry-run; the results of a sweep: joulemark analyze DIR --json");
     }
-    study::SweepOptions sweep{.directory = options.directory, .budget_j = {}, .quiet = options.quiet};
+    study::SweepOptions sweep{.directory = options.directory,
+                              .budget_j = {},
+                              .keep_going = options.keep_going,
+                              .quiet = options.quiet,
+                              .again = "joulemark sweep " + shell_line(arguments.options)};
     if (!options.budget.empty()) {
         sweep.budget_j = study::parse_energy_j(options.budget);
         if (!sweep.budget_j) {

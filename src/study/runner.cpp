@@ -2,6 +2,7 @@
 #include "study/runner.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <map>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/shell.h"
 #include "launch/process.h"
 #include "launch/programs.h"
 #include "report/terminal.h"
@@ -29,6 +31,7 @@ using namespace std::chrono_literals;
 constexpr auto tick = 1s;
 constexpr auto kill_after = 30s;          ///< between SIGTERM and SIGKILL of a run that took too long
 constexpr auto longest_cooldown = 15min;  ///< a room warmer than cooldown_c must not stop the study
+constexpr int most_failures_in_a_row = 3;
 
 double seconds_since(SteadyClock::time_point start) {
     return std::chrono::duration<double>(SteadyClock::now() - start).count();
@@ -53,6 +56,23 @@ std::string last_complaint(const fs::path& log, std::string_view program) {
         }
     }
     return complaint;
+}
+
+/// The last line that a run's command wrote into its log; what follows is the meter's summary. "" without one.
+std::string last_words(const fs::path& log, const std::string& run) {
+    constexpr std::size_t longest = 200;
+    std::istringstream lines(files::read(log).value_or(""));
+    const std::string summary = fmt::format("joulemark: {}: ", run);
+    std::string last;
+    for (std::string line; std::getline(lines, line) && !line.starts_with(summary);) {
+        std::ranges::replace_if(
+            line, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+        const std::size_t first = line.find_first_not_of(' ');
+        if (first != std::string::npos) {
+            last = line.substr(first, std::min(line.find_last_not_of(' ') + 1 - first, longest));
+        }
+    }
+    return last;
 }
 
 bool sets_controls(const PlannedRun& run) {
@@ -89,11 +109,13 @@ class Runner {
     bool exceeds_budget(const PlannedRun& run);
     void cool_down();
     void attempt(const PlannedRun& run);
+    void fail(const PlannedRun& run, const std::string& title, const std::string& reason, const fs::path& log);
     Ending execute(const PlannedRun& run, const fs::path& log);
     Ending wait_for(launch::Process& process, const PlannedRun& run);
     void take_signal(const siginfo_t& info, const launch::Process* process);
     launch::Invocation invocation(const PlannedRun& run) const;
     std::vector<std::string> meter_words(const PlannedRun& run) const;
+    bool keep_plan();
     std::string status_line(const PlannedRun& run, double elapsed_s) const;
     std::string energy_so_far() const;
     std::optional<int> gpus_per_node() const;
@@ -110,8 +132,10 @@ class Runner {
     Ledger ledger_;
     std::map<std::string, std::string> refused_;  ///< why, by configuration: its controls are not permitted
     int failed_ = 0;
+    int failed_in_a_row_ = 0;
     int stop_signal_ = 0;
-    bool over_budget_ = false;
+    bool stopped_ = false;  ///< before the last run, which is said when it happens
+    bool is_unwritable_ = false;
 };
 
 void Runner::check_before_start() const {
@@ -316,6 +340,7 @@ void Runner::attempt(const PlannedRun& run) {
     if (state.kind == RunState::Kind::done && ending.status == 0) {
         const auto used = site_.used(directory_ / "runs" / run.id);
         done_[static_cast<std::size_t>(run.position) - 1] = true;
+        failed_in_a_row_ = 0;
         ledger_.add(run, used, wall_s);
         progress_.say(fmt::format("{}: {}{}", title, report::duration_text(wall_s),
                                   used ? ", " + text(*used) : ""));
@@ -350,7 +375,33 @@ void Runner::attempt(const PlannedRun& run) {
         throw bad_input("{}: run {} refuses what the study gives it, so no other is made: {}",
                         study_.file.string(), run.id, last_complaint(log, "joulemark-"));
     }
-    progress_.warn(fmt::format("{}: failed: {}; its output is in {}", title, reason, log.string()));
+    fail(run, title, reason, log);
+}
+
+void Runner::fail(const PlannedRun& run, const std::string& title, const std::string& reason,
+                  const fs::path& log) {
+    const std::string words = last_words(log, run.id);
+    const bool is_said = words.empty() || words.ends_with(reason);
+    progress_.warn(fmt::format("{}: failed: {}{}; its output is in {}", title, reason,
+                               is_said ? "" : fmt::format(", last line \"{}\"", words), log.string()));
+    // A full disk fails every run, and may be what failed this one.
+    if (keep_plan() && ++failed_in_a_row_ == most_failures_in_a_row && !options_.keep_going) {
+        progress_.warn(fmt::format(
+            "joulemark: stopped: {} runs in a row have failed; mend the cause, or add --keep-going to make the "
+            "others all the same",
+            failed_in_a_row_));
+        stopped_ = true;
+    }
+}
+
+bool Runner::keep_plan() {
+    try {
+        write_plan(directory_, study_, runs_);
+    } catch (const Error& error) {
+        progress_.warn(fmt::format("joulemark: stopped: {}", error.what()));
+        stopped_ = is_unwritable_ = true;
+    }
+    return !is_unwritable_;
 }
 
 void Runner::cool_down() {
@@ -409,25 +460,23 @@ int Runner::summary() {
     const auto skipped =
         std::ranges::count_if(runs_, [](const PlannedRun& run) { return !run.skipped.empty(); });
     const auto total = static_cast<std::ptrdiff_t>(runs_.size());
-    const std::string again =
-        fmt::format("joulemark sweep {} -o {}", study_.file.string(), options_.directory.string());
     std::string line = fmt::format("study {}: {} of {} runs done", study_.name, done, total);
     line += skipped > 0 ? fmt::format(", {} skipped", skipped) : "";
     line += failed_ > 0 ? fmt::format(", {} failed", failed_) : "";
     line += ledger_.has_energy() ? ", " + energy_so_far() : "";
     if (stop_signal_ != 0) {
-        progress_.warn(fmt::format("{}; stopped by signal {}, go on with: {}", line, stop_signal_, again));
+        progress_.warn(fmt::format("{}; stopped by signal {}, go on with: {}", line, stop_signal_, options_.again));
         return 128 + stop_signal_;
     }
-    if (failed_ > 0 || over_budget_) {
-        progress_.warn(fmt::format("{}; repeat what is missing with: {}", line, again));
+    if (failed_ > 0 || stopped_) {
+        progress_.warn(fmt::format("{}; make what is missing with: {}", line, options_.again));
         return static_cast<int>(ExitCode::environment);
     }
     if (done == 0) {
         progress_.warn(fmt::format("{}: there is nothing to analyse", line));
         return static_cast<int>(ExitCode::environment);
     }
-    progress_.say(fmt::format("{}; next: joulemark analyze {}", line, options_.directory.string()));
+    progress_.say(fmt::format("{}; next: joulemark analyze {}", line, shell_word(options_.directory.string())));
     return 0;
 }
 
@@ -444,7 +493,7 @@ int Runner::run() {
     write_plan(directory_, study_, runs_);
     done_.assign(runs_.size(), false);
     account_finished();
-    for (std::size_t i = 0; i < runs_.size() && stop_signal_ == 0; ++i) {
+    for (std::size_t i = 0; i < runs_.size() && stop_signal_ == 0 && !stopped_; ++i) {
         PlannedRun& run = runs_[i];
         if (done_[i]) {
             continue;
@@ -458,8 +507,8 @@ int Runner::run() {
             run.skipped = refused->second;
             continue;
         }
-        over_budget_ = exceeds_budget(run);
-        if (over_budget_) {
+        stopped_ = exceeds_budget(run);
+        if (stopped_) {
             break;
         }
         cool_down();
@@ -467,7 +516,9 @@ int Runner::run() {
             attempt(run);
         }
     }
-    write_plan(directory_, study_, runs_);
+    if (!is_unwritable_) {
+        keep_plan();
+    }
     return summary();
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import shlex
 import shutil
 import signal
 import subprocess
@@ -200,6 +201,20 @@ class Runs(Folder):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(len(self.runs()), 2)
         self.assertRegex(result.stderr, "cap20-.*skipped: .*20")
+
+
+    def test_that_failed_are_made_with_the_same_options_that_the_hint_repeats(self):
+        path = self.folder / "my study.yaml"
+        words = ["sweep", str(path), "-o", str(self.out), "--budget", "40 kWh", "--keep-going"]
+        path.write_text(self.command("[ $0 != 2 ]"))
+        result = joulemark(*words)
+        self.assertEqual(result.returncode, 3)
+        hint = result.stderr.splitlines()[-1].partition("with: ")[2]
+        self.assertEqual(shlex.split(hint), ["joulemark", *words])
+        rehearsed = ["sweep", str(STUDIES / "quick.yaml"), "-o", str(self.folder / "r"), "--budget", "1J",
+                     "--simulate", "A100", "--truth", '{"gpu_exponent": 0.9}']
+        hint = joulemark(*rehearsed).stderr.splitlines()[-1].partition("with: ")[2]
+        self.assertEqual(shlex.split(hint), ["joulemark", *rehearsed])
 
 
 class Interrupted(Folder):

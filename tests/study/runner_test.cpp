@@ -50,6 +50,8 @@ class Sweeps : public testing::Test {
     fs::path results_ = folder_ / "results";
     Site site_;
     std::optional<double> budget_j_;
+    bool keep_going_ = false;
+    bool quiet_ = true;
 
     void SetUp() override {
         files::make_directories(folder_);
@@ -66,7 +68,12 @@ class Sweeps : public testing::Test {
         const Study study = parse_study(
             "study: s\nworkload: {name: w, command: [bash, -c, '" + script + "', \"{gpus}\"]}\n" + lines,
             "s.yaml");
-        return study::sweep(study, site_, {.directory = results_, .budget_j = budget_j_, .quiet = true});
+        return study::sweep(study, site_,
+                            {.directory = results_,
+                             .budget_j = budget_j_,
+                             .keep_going = keep_going_,
+                             .quiet = quiet_,
+                             .again = "joulemark sweep s.yaml"});
     }
     std::vector<std::string> calls() const {
         std::vector<std::string> lines;
@@ -111,6 +118,31 @@ TEST_F(Sweeps, GoOnAfterAFailureAndRepeatItNextTime) {
     EXPECT_EQ(calls().size(), 6U);
     EXPECT_EQ(state("w-g2-r1"), RunState::Kind::done);
     EXPECT_TRUE(fs::exists(results_ / "superseded" / "w-g2-r1-1" / "node" / "end.json"));
+}
+
+TEST_F(Sweeps, StopWhenThreeRunsInARowFailAndSayTheirLastLine) {
+    const std::string lines = "order: as-listed\nfactors: {gpus: [1, 2, 3, 4, 5, 6, 7]}\n";
+    // The success in between starts the count anew.
+    const std::string script = "echo \"no memory for rank $0\"; [ $0 = 3 ]";
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sweep(script, lines), 3);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(calls().size(), 6U);
+    EXPECT_THAT(said, testing::HasSubstr("exit status 1, last line \"no memory for rank 6\"; its output is in"));
+    EXPECT_THAT(said, testing::HasSubstr("3 runs in a row have failed"));
+    EXPECT_THAT(said, testing::HasSubstr("1 of 7 runs done, 5 failed"));
+    EXPECT_THAT(said, testing::HasSubstr("make what is missing with: joulemark sweep s.yaml\n"));
+    keep_going_ = true;
+    EXPECT_EQ(sweep(script, lines), 3);
+    EXPECT_EQ(calls().size(), 6U + 6U) << "told to keep going";
+}
+
+TEST_F(Sweeps, StopAtOnceWhenTheDirectoryCanNoLongerBeWritten) {
+    const std::string plan = (results_ / "study.json").string();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sweep("rm -f " + plan + "; mkdir -p " + plan + "/full; exit 1"), 3);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("stopped: cannot write " + plan));
+    EXPECT_EQ(calls().size(), 1U);
 }
 
 TEST_F(Sweeps, RepeatACutRunAndKeepTheOldAttemptOutOfTheResults) {
