@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
+#include "core/shell.h"
 #include "core/streams.h"
+#include "launch/programs.h"
 #include "sim/commands.h"
 
 namespace joulemark::sim {
@@ -64,6 +67,12 @@ void create(const CreateLine& line) {
     }
     State::create(line.path, options);
     say(fmt::format("{} x {}, {} clock: {}", line.gpus, options.profile->name, line.clock, line.path));
+    // On standard output, for `eval "$(joulemark-sim create ...)"`.
+    fmt::print("export JOULEMARK_SIM={}\n", shell_word(std::filesystem::absolute(line.path).string()));
+    if (const auto library = launch::simulated_nvml()) {
+        fmt::print("export JOULEMARK_NVML={}\n",
+                   shell_word(std::filesystem::weakly_canonical(*library).string()));
+    }
 }
 
 }  // namespace
@@ -91,7 +100,8 @@ void add_create(CLI::App& app) {
                      "KIND[:FUNCTION][=VALUE][@SECONDS][#GPU]; docs/simulation.md lists them")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command->footer("Example: joulemark-sim create gpus.sim --accelerator V100 --gpus 8");
+    command->footer("Example: eval \"$(joulemark-sim create gpus.sim --accelerator V100 --gpus 8)\"\n"
+        "prints what JOULEMARK_SIM and JOULEMARK_NVML have to be, and sets them.");
     command->callback([line] { create(*line); });
 }
 

@@ -27,7 +27,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "atomics in shared memory must not hide a lock");
 
-constexpr char magic[8] = {'J', 'M', 'S', 'I', 'M', '0', '2', '\0'};
+constexpr char magic[8] = {'J', 'M', 'S', 'I', 'M', '0', '3', '\0'};
 constexpr std::size_t page = 4096;
 constexpr std::size_t header_bytes = (sizeof(Header) + page - 1) / page * page;
 constexpr std::uint64_t allocation_step = 512;  // segments
@@ -147,8 +147,9 @@ std::int64_t State::realtime_ns() const {
 }
 
 std::string State::uuid(unsigned gpu) const {
-    const std::uint64_t high = mix(seed(), 2 * gpu);
-    const std::uint64_t low = mix(seed(), 2 * gpu + 1);
+    const std::uint64_t machine = mix(seed(), header_->profile);  // readings are of the seed alone
+    const std::uint64_t high = mix(machine, 2 * gpu);
+    const std::uint64_t low = mix(machine, 2 * gpu + 1);
     return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
                        high & 0xffff, low >> 48, low & 0xffffffffffff);
 }

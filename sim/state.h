@@ -25,7 +25,7 @@
 namespace joulemark::sim {
 
 inline constexpr unsigned max_gpus = 512;
-inline constexpr std::size_t max_participants = 512;
+inline constexpr std::size_t max_participants = 8 * max_gpus;  ///< a meter has a thread per slow sensor
 inline constexpr std::size_t max_faults = 32;
 inline constexpr std::size_t max_segments = std::size_t{1} << 21;  ///< per GPU; pages are allocated when used
 

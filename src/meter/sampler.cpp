@@ -7,9 +7,11 @@
 #include <cmath>
 #include <condition_variable>
 #include <ctime>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/units.h"
 
@@ -112,6 +114,18 @@ class Roll {
     void leave() {
         change([this] { ++left_; });
     }
+    /// Instead of `seat` and `leave`, by a thread for which the clock has no place.
+    void turn_away(std::exception_ptr reason) {
+        change([&] {
+            ++seated_;
+            ++left_;
+            turned_away_ = std::move(reason);
+        });
+    }
+    std::exception_ptr turned_away() {
+        const std::scoped_lock lock(mutex_);
+        return turned_away_;
+    }
     bool wait_until_seated() {
         return wait([this] { return seated_ == entered_; });
     }
@@ -135,6 +149,7 @@ class Roll {
     std::mutex mutex_;
     std::condition_variable changed_;
     int entered_ = 0, seated_ = 0, left_ = 0;
+    std::exception_ptr turned_away_;
 };
 
 }  // namespace
@@ -274,7 +289,12 @@ void Sampler::State::spawn(Body body) {
     try {
         threads.emplace_back([this, body] {
             // From its first sleep on a simulated clock waits for this thread: it must not run ahead before.
-            clock->sleep_until(clock->now_ns(), std::stop_token());
+            try {
+                clock->sleep_until(clock->now_ns(), std::stop_token());
+            } catch (...) {
+                roll.turn_away(std::current_exception());
+                return;
+            }
             roll.seat();
             body();
             roll.leave();
@@ -318,11 +338,17 @@ void Sampler::start() {
     }
     state.request_slow(false);
     state.read_fast();
-    state.wait_slow();
+    if (!state.roll.turned_away()) {
+        state.wait_slow();
+    }
     if (!state.fast.readers.empty()) {
         state.spawn([&state] { state.run_fast(); });
     }
     state.roll.wait_until_seated();
+    if (const auto reason = state.roll.turned_away()) {
+        stop();
+        std::rethrow_exception(reason);
+    }
 }
 
 void Sampler::edge() {

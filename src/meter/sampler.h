@@ -33,7 +33,8 @@ class Sampler {
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
-    /// Takes a first sample of everything, then goes on by itself.
+    /// Takes a first sample of everything, then goes on by itself. Throws what the clock throws when it has
+    /// no place for one of the threads; then none is left.
     void start();
     /// A region's edge: fast sources are read before it returns; slow ones are told to read, and waited for
     /// only where time stands still meanwhile (a held simulated clock).

@@ -93,6 +93,12 @@ class SimulatedRun(unittest.TestCase):
         if statuses:
             self.assertEqual(statuses, {0, 125})
 
+    def test_as_many_gpus_as_can_be_made_have_room_at_the_clock(self):
+        for gpus in ("256", "512"):
+            self.create("--accelerator", "H100", "--gpus", gpus)
+            done = self.metered("true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_hours_pass_in_seconds_and_the_counter_agrees(self):
         self.create("--accelerator", "H100", "--gpus", "2")
         done = self.metered(SIMULATOR, "work", "--seconds", "7200", "--power-w", "500", options=["--rate", "1"])

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <latch>
+#include <limits>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "core/units.h"
 #include "fakes.h"
 
@@ -155,6 +157,32 @@ TEST_F(SamplerTest, ReadsAnExpensiveCounterLessOften) {
     const auto rows = times(3);
     EXPECT_LE(rows.size(), 2 + 1 + 50U) << "2 ms at 0.1 % of a processor: one every 2 s of the clock";
     EXPECT_GE(rows.size(), 4U);
+}
+
+/// Has room for one thread only.
+class FullClock final : public Clock {
+  public:
+    std::int64_t now_ns() const override { return 0; }
+    std::int64_t realtime_ns() const override { return 0; }
+    bool sleep_until(std::int64_t deadline_ns, std::stop_token stop) override {
+        thread_local bool seated = false;
+        if (!seated && taken_.exchange(true)) {
+            throw environment_error("no seat left");
+        }
+        seated = true;
+        return deadline_ns <= 0 || MonotonicClock().sleep_until(std::numeric_limits<std::int64_t>::max(), stop);
+    }
+
+  private:
+    std::atomic<bool> taken_ = false;
+};
+
+TEST_F(SamplerTest, AThreadForWhichTheClockHasNoPlaceIsAnErrorOfTheStart) {
+    for (const char* name : {"one", "two", "three"}) {
+        add(name, gpu_energy_j, [](std::span<double> values) { values[0] = 1; }, true);
+    }
+    EXPECT_THROW(start(std::make_shared<FullClock>(), {.rate_hz = 1, .energy_rate_hz = 1}), Error);
+    EXPECT_TRUE(sampler_->stop());
 }
 
 TEST_F(SamplerTest, GivesUpASensorThatNeverReturns) {

@@ -131,6 +131,16 @@ class Command(unittest.TestCase):
         self.assertLessEqual(shown["gpus"][0]["busy_s"], 0.2)
         self.assertGreaterEqual(shown["now_ns"] - shown["start_ns"], 0.2e9)
 
+    def test_create_prints_what_to_export(self):
+        self.state = os.path.join(self.folder.name, "my gpus.sim")
+        created = self.sim("create", self.state, "--gpus", 2, "--accelerator", "H100")
+        shell = subprocess.run(["sh", "-c", created.stdout + 'printf "%s\\n" "$JOULEMARK_SIM" "$JOULEMARK_NVML"; env'],
+                               capture_output=True, text=True)
+        state, library = shell.stdout.splitlines()[:2]
+        self.assertEqual(os.path.realpath(state), os.path.realpath(self.state))
+        self.assertTrue(os.path.isabs(library) and os.path.isfile(library), library)
+        self.assertIn(f"JOULEMARK_NVML={library}", shell.stdout.splitlines())
+
     def test_bad_input(self):
         self.sim("create", self.state, "--accelerator", "TPU", status=2)
         self.sim("create", self.state, "--gpus", 0, status=2)

@@ -83,6 +83,8 @@ TEST(State, IsTheSameObjectWithinAProcessAndUuidsDiffer) {
     EXPECT_NE(&one.state(), &two.state());
     EXPECT_NE(one.state().uuid(0), one.state().uuid(1));
     EXPECT_EQ(one.state().uuid(0).size(), 40u);
+    EXPECT_EQ(one.state().uuid(0), two.state().uuid(0));
+    EXPECT_NE(one.state().uuid(0), Simulated("V100").state().uuid(0)) << "they are no one and the same device";
 }
 
 TEST(State, WhatIsNoStateIsRefused) {
