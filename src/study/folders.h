@@ -13,17 +13,22 @@ namespace joulemark::study {
 /// `problem` says so.
 files::Descriptor lock_directory(const std::filesystem::path& directory, std::string& problem);
 
-/// A folder in node-local memory, for the state of simulated GPUs; removed with everything in it.
+/// A folder in node-local memory, for the state of simulated GPUs; removed with everything in it. Those of
+/// processes that were killed are removed by the next one: whoever is alive holds a lock on its own.
 class TemporaryFolder {
   public:
-    TemporaryFolder();
+    explicit TemporaryFolder(const std::filesystem::path& parent = default_parent());
     ~TemporaryFolder();
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
     const std::filesystem::path& path() const { return path_; }
 
+    /// /dev/shm, else where temporary files go.
+    static std::filesystem::path default_parent();
+
   private:
     std::filesystem::path path_;
+    files::Descriptor lock_;
 };
 
 }  // namespace joulemark::study
