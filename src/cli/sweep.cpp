@@ -185,7 +185,7 @@ int sweep_command(const Arguments& arguments) {
                             options.budget);
         }
     }
-    study::Study study = study::read_study(options.study);
+    study::Study study = study::read_study(options.study, !options.simulate.empty());
     if (!options.simulate.empty()) {
         study = study::rehearsal(std::move(study), options.simulate, truth_of(options.truth));
     } else if (!options.truth.empty()) {

@@ -124,10 +124,11 @@ struct Study {
 };
 
 /// Reads and checks a study file. Every mistake - a wrong or doubled key, a wrong type, an unknown factor or
-/// placeholder, a baseline that is no level - throws bad_input with file, line and column.
-Study read_study(const std::filesystem::path& file);
+/// placeholder, a baseline that is no level - throws bad_input with file, line and column. A study to be
+/// rehearsed (rehearsal.h) need not fit its launcher, nor have simulated GPUs of its own.
+Study read_study(const std::filesystem::path& file, bool to_rehearse = false);
 
 /// The same from text; `file` is the name used in complaints.
-Study parse_study(const std::string& text, const std::filesystem::path& file);
+Study parse_study(const std::string& text, const std::filesystem::path& file, bool to_rehearse = false);
 
 }  // namespace joulemark::study

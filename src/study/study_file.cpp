@@ -222,7 +222,7 @@ Simulation read_simulation(const YamlMap& study) {
     return simulation;
 }
 
-Study read(const YAML::Node& root, const std::filesystem::path& file) {
+Study read(const YAML::Node& root, const std::filesystem::path& file, bool to_rehearse) {
     const YamlMap map(root, file.string(), "the study", study_keys);
     Study study;
     study.file = file;
@@ -284,13 +284,15 @@ Study read(const YAML::Node& root, const std::filesystem::path& file) {
             study.series.push_back(std::move(series));
         }
     }
-    check_launcher(map, study);
+    if (!to_rehearse) {
+        check_launcher(map, study);
+    }
     return study;
 }
 
 }  // namespace
 
-Study parse_study(const std::string& text, const std::filesystem::path& file) {
+Study parse_study(const std::string& text, const std::filesystem::path& file, bool to_rehearse) {
     YAML::Node root;
     try {
         nlohmann::json(text).dump();  // the only test of UTF-8 at hand
@@ -306,15 +308,15 @@ Study parse_study(const std::string& text, const std::filesystem::path& file) {
         throw bad_input("{}:{}:{}: this is no valid YAML: {}", file.string(), error.mark.line + 1,
                         error.mark.column + 1, error.msg);
     }
-    return read(root, file);
+    return read(root, file, to_rehearse);
 }
 
-Study read_study(const std::filesystem::path& file) {
+Study read_study(const std::filesystem::path& file, bool to_rehearse) {
     const auto text = files::read(file);
     if (!text) {
         throw bad_input("cannot read the study file {}: {}", file.string(), std::strerror(errno));
     }
-    return parse_study(*text, file);
+    return parse_study(*text, file, to_rehearse);
 }
 
 }  // namespace joulemark::study

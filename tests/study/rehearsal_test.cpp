@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "study/design.h"
 
 namespace joulemark::study {
@@ -28,6 +29,16 @@ TEST(Rehearsal, KeepsTheDesignAndReplacesTheWork) {
     EXPECT_EQ(runs[0].command[0], "joulemark-sim");
     EXPECT_EQ(std::ranges::count(runs[0].command, "1e-3"), 0)
         << "options of the model mean nothing to simulated work";
+}
+
+TEST(Rehearsal, NeedsNothingOfWhatTheRealStudyNeeds) {
+    for (const char* text : {"study: s\nworkload: {model: simulated}\nfactors: {gpus: [1, 2]}\n",
+                             "study: s\nworkload: {model: simulated}\nlauncher: mpirun\n",
+                             "study: s\nworkload: {model: resnet50}\nfactors: {gpus: [1, 2]}\n"}) {
+        EXPECT_THROW(parse_study(text, "s.yaml"), Error) << text;
+        const Study study = rehearsal(parse_study(text, "s.yaml", true), "H100", nlohmann::json::object());
+        EXPECT_EQ(plan(study, {})[0].command[0], "joulemark-sim") << text;
+    }
 }
 
 TEST(Rehearsal, TakesTheExpectedTimeAndScaling) {
