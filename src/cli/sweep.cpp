@@ -133,6 +133,28 @@ study::Site find_site(const study::Study& study) {
     return site;
 }
 
+/// What a sweep would run into. The runs get the positions that an earlier call gave them, where it can go on.
+std::vector<std::string> find_problems(const study::Study& study, const study::Site& site,
+                                       const std::filesystem::path& directory,
+                                       std::vector<study::PlannedRun>& runs) {
+    std::vector<std::string> problems;
+    for (const Error& obstacle : study::obstacles(study, site)) {
+        problems.emplace_back(obstacle.what());
+    }
+    try {
+        study::continue_plan(directory, study, runs);
+    } catch (const Error& error) {
+        problems.emplace_back(error.what());
+    }
+    const auto controlled = std::ranges::count_if(
+        runs, [](const auto& run) { return run.skipped.empty() && study::sets_controls(run); });
+    if (const std::string reason = study::controls_problem(study, site); controlled > 0 && !reason.empty()) {
+        problems.push_back(fmt::format("{} of {} runs set power caps or clocks and would most likely be skipped: {}",
+                                       controlled, runs.size(), reason));
+    }
+    return problems;
+}
+
 }  // namespace
 
 int sweep_command(const Arguments& arguments) {
@@ -199,9 +221,9 @@ int sweep_command(const Arguments& arguments) {
         return study::sweep(study, site, sweep);
     }
     std::vector<study::PlannedRun> runs = study::plan(study, site.limits);
-    study::continue_plan(sweep.directory, study, runs);
-    fmt::print("{}", options.json ? study::dry_run_json(study, runs).dump(1) + "\n"
-                                  : study::dry_run_text(study, runs));
+    const std::vector<std::string> problems = find_problems(study, site, sweep.directory, runs);
+    fmt::print("{}", options.json ? study::dry_run_json(study, runs, problems).dump(1) + "\n"
+                                  : study::dry_run_text(study, runs, problems));
     return 0;
 }
 

@@ -77,7 +77,8 @@ std::vector<std::string> columns(const std::vector<PlannedRun>& runs) {
 
 }  // namespace
 
-json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs) {
+json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs,
+                  const std::vector<std::string>& problems) {
     json result{{"study", study.name}, {"runs", json::array()}};
     Totals totals;
     for (const PlannedRun& run : runs) {
@@ -109,10 +110,12 @@ json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs) {
                         {"energy_is_bound", totals.energy_is_bound},
                         {"runs_without_energy", totals.without_energy}};
     result["sources"] = totals.sources;
+    result["problems"] = problems;
     return result;
 }
 
-std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs) {
+std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs,
+                         const std::vector<std::string>& problems) {
     const std::vector<std::string> factors = columns(runs);
     std::vector<std::string> header{"#", "run"};
     header.insert(header.end(), factors.begin(), factors.end());
@@ -153,6 +156,9 @@ std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs
     text += "\n";
     for (const std::string& source : totals.sources) {
         text += source + "\n";
+    }
+    for (const std::string& problem : problems) {
+        text += "problem: " + problem + "\n";
     }
     return text;
 }

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "study/run_state.h"
 
 namespace joulemark::study {
 namespace {
@@ -82,12 +83,12 @@ json plan_json(const Study& study, const std::vector<PlannedRun>& runs) {
     return result;
 }
 
-void continue_plan(const std::filesystem::path& directory, const Study& study,
-                   std::vector<PlannedRun>& runs) {
+std::vector<std::string> continue_plan(const std::filesystem::path& directory, const Study& study,
+                                       std::vector<PlannedRun>& runs) {
     const auto file = directory / "study.json";
     const auto text = files::read(file);
     if (!text) {
-        return;
+        return {};
     }
     const auto changed = [&](const std::string& what) {
         return bad_input(
@@ -97,6 +98,22 @@ void continue_plan(const std::filesystem::path& directory, const Study& study,
     std::map<std::string, int> positions;
     try {
         const json before = json::parse(*text);
+        std::map<std::string, const PlannedRun*> planned;
+        for (const PlannedRun& run : runs) {
+            planned[run.id] = &run;
+        }
+        std::vector<std::string> gone;
+        bool has_results = false;
+        for (const json& run : before.at("runs")) {
+            const auto id = run.at("run").get<std::string>();
+            has_results = has_results || run_state(directory, id).kind == RunState::Kind::done;
+            if (!planned.contains(id)) {
+                gone.push_back(id);
+            }
+        }
+        if (!has_results) {
+            return gone;
+        }
         if (before.at("study") != study.name) {
             throw bad_input("{} holds the study '{}', not '{}': use another directory with -o",
                             directory.string(), before.at("study").get<std::string>(), study.name);
@@ -108,17 +125,12 @@ void continue_plan(const std::filesystem::path& directory, const Study& study,
                     fmt::format("{} was {} and is {}", key, before["settings"][key].dump(), value.dump()));
             }
         }
-        std::map<std::string, const PlannedRun*> planned;
-        for (const PlannedRun& run : runs) {
-            planned[run.id] = &run;
+        if (!gone.empty()) {
+            throw changed(fmt::format("run {} is gone", gone.front()));
         }
         for (const json& run : before.at("runs")) {
             const auto id = run.at("run").get<std::string>();
-            const auto found = planned.find(id);
-            if (found == planned.end()) {
-                throw changed(fmt::format("run {} is gone", id));
-            }
-            if (!same_run(run, run_json(*found->second))) {
+            if (!same_run(run, run_json(*planned.at(id)))) {
                 throw changed(fmt::format("run {} would be another one", id));
             }
             positions[id] = run.at("position").get<int>();
@@ -135,6 +147,7 @@ void continue_plan(const std::filesystem::path& directory, const Study& study,
     for (std::size_t i = 0; i < runs.size(); ++i) {
         runs[i].position = static_cast<int>(i) + 1;
     }
+    return {};
 }
 
 void write_plan(const std::filesystem::path& directory, const Study& study,

@@ -75,18 +75,6 @@ std::string last_words(const fs::path& log, const std::string& run) {
     return last;
 }
 
-bool sets_controls(const PlannedRun& run) {
-    return run.factors.find("power_cap_w") != nullptr || run.factors.find("sm_clock_mhz") != nullptr;
-}
-
-fs::path require_program(const std::string& name, std::string_view remedy) {
-    const auto program = launch::find_program(name);
-    if (!program) {
-        throw environment_error("the program '{}' is neither beside joulemark nor on PATH: {}", name, remedy);
-    }
-    return *program;
-}
-
 class Runner {
   public:
     Runner(const Study& study, const Site& site, const SweepOptions& options)
@@ -104,7 +92,6 @@ class Runner {
         std::string reason;  ///< why Joulemark itself ended it; "" when it ended by itself
     };
 
-    void check_before_start() const;
     void account_finished();
     bool exceeds_budget(const PlannedRun& run);
     void cool_down();
@@ -118,7 +105,6 @@ class Runner {
     bool keep_plan();
     std::string status_line(const PlannedRun& run, double elapsed_s) const;
     std::string energy_so_far() const;
-    std::optional<int> gpus_per_node() const;
     int summary();
 
     const Study& study_;
@@ -138,50 +124,6 @@ class Runner {
     bool is_unwritable_ = false;
 };
 
-void Runner::check_before_start() const {
-    for (const Series& series : study_.series) {
-        for (const Workload& workload : series.workloads) {
-            if (workload.simulated()) {
-                continue;
-            }
-            if (!workload.model.empty()) {
-                require_program("joulemark-train", "build it with the preset release or gpu");
-            }
-            std::error_code error;
-            if (!workload.model.empty() && !workload.dataset.empty() && workload.dataset != "synthetic" &&
-                !fs::exists(workload.dataset, error)) {
-                throw bad_input("{}: the dataset {} of workload {} does not exist", study_.file.string(),
-                                workload.dataset, workload.name);
-            }
-        }
-    }
-    if (study_.launcher == launch::Launcher::mpirun) {
-        require_program("mpirun", "install Open MPI, or use another launcher");
-    }
-    if (study_.launcher == launch::Launcher::slurm) {
-        require_program("srun", "start the sweep where Slurm is, or use another launcher");
-        if (!gpus_per_node()) {
-            throw bad_input("{}: launcher slurm needs 'gpus_per_node', as this machine has no GPU to count",
-                            study_.file.string());
-        }
-    }
-    if (study_.simulation) {
-        require_program("joulemark-sim", "build the target joulemark-sim");
-        if (!launch::simulated_nvml()) {
-            throw environment_error(
-                "the simulated libnvidia-ml.so.1 is not where this joulemark looks for it: build "
-                "or install Joulemark as a whole");
-        }
-    }
-}
-
-std::optional<int> Runner::gpus_per_node() const {
-    if (study_.simulation) {
-        return study_.simulation->gpus_per_node;
-    }
-    return study_.gpus_per_node ? study_.gpus_per_node : site_.gpus_per_node;
-}
-
 std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
     std::vector<std::string> words{site_.joulemark.string(), "run"};
     const auto option = [&](const char* name, const std::string& value) {
@@ -196,7 +138,7 @@ std::vector<std::string> Runner::meter_words(const PlannedRun& run) const {
         option("--factor", factor + "=" + level.text);
     }
     option("--factor", fmt::format("warmup_epochs={}", run.workload->warmup_epochs));
-    if (const auto per_node = gpus_per_node()) {
+    if (const auto per_node = gpus_per_node(study_, site_)) {
         option("--factor", fmt::format("gpus_per_node={}", *per_node));
     }
     option("--tag", fmt::format("seed={}", run.seed));
@@ -220,7 +162,7 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
     launch::Job job = site_.job;
     job.ranks = run.gpus;
     job.arguments = study_.launcher_arguments;
-    job.gpus_per_node = gpus_per_node().value_or(1);
+    job.gpus_per_node = gpus_per_node(study_, site_).value_or(1);
     std::vector<std::string> command = run.command;
     if (const auto program = launch::find_program(command.front())) {
         command.front() = program->string();
@@ -481,7 +423,9 @@ int Runner::summary() {
 }
 
 int Runner::run() {
-    check_before_start();
+    if (const std::vector<Error> found = obstacles(study_, site_); !found.empty()) {
+        throw found.front();
+    }
     runs_ = plan(study_, site_.limits);
     files::make_directories(directory_ / "logs");
     std::string lock_problem;
@@ -489,7 +433,9 @@ int Runner::run() {
     if (!lock_problem.empty()) {
         progress_.warn("joulemark: " + lock_problem);
     }
-    continue_plan(directory_, study_, runs_);
+    for (const std::string& run : continue_plan(directory_, study_, runs_)) {
+        supersede(directory_, run);
+    }
     write_plan(directory_, study_, runs_);
     done_.assign(runs_.size(), false);
     account_finished();

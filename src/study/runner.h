@@ -2,28 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "launch/launcher.h"
-#include "study/design.h"
-#include "study/ledger.h"
+#include "study/site.h"
 
 namespace joulemark::study {
-
-/// What the runner knows of the machine it runs on.
-struct Site {
-    std::filesystem::path joulemark;  ///< the program whose `run` meters each run
-    Limits limits;
-    std::optional<int> gpus_per_node;  ///< of this machine, for a Slurm study that does not say; nothing without GPUs
-    launch::Job job;  ///< slots, root and visible GPUs; the rest comes from each run
-    /// Temperature of the hottest GPU the study may use; nothing without one.
-    std::function<std::optional<double>()> hottest_gpu_c;
-    /// From a run's folder; nothing where nothing was measured.
-    std::function<std::optional<Used>(const std::filesystem::path& run_folder)> used;
-};
 
 struct SweepOptions {
     std::filesystem::path directory;

@@ -71,6 +71,7 @@ struct Workload {
     std::vector<std::string> command;
     std::vector<std::string> arguments;     ///< appended to the command
     std::string dataset;                    ///< "synthetic", a path, or "" where the model needs none
+    std::string make_dataset;               ///< the command that makes it, for people; "" where none is named
     int epochs = 1;                         ///< all of a run
     int warmup_epochs = 0;                  ///< the first of them, which count for no epoch time
     std::optional<std::int64_t> samples;    ///< per epoch

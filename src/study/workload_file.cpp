@@ -11,9 +11,10 @@ namespace {
 
 constexpr double any = std::numeric_limits<double>::lowest();
 
-constexpr std::array<std::string_view, 13> workload_keys{
-    "name",          "model",   "command",         "args",        "set",          "dataset", "epochs",
-    "warmup_epochs", "samples", "samples_per_gpu", "local_batch", "global_batch", "expect"};
+constexpr std::array<std::string_view, 14> workload_keys{
+    "name",         "model",  "command",       "args",    "set",             "dataset",
+    "make_dataset", "epochs", "warmup_epochs", "samples", "samples_per_gpu", "local_batch",
+    "global_batch", "expect"};
 constexpr std::array<std::string_view, 9> expect_keys{"epoch_time_s",     "gpus",           "gpu_exponent",
                                                       "relative_time",    "gpu_hours",      "accelerator",
                                                       "kwh_per_gpu_hour", "relative_power", "source"};
@@ -122,6 +123,7 @@ Workload read_workload(const YAML::Node& node, const std::string& file) {
     workload.arguments = read_options(map);
     std::ranges::copy(map.texts("args"), std::back_inserter(workload.arguments));
     workload.dataset = expand_environment(map, "dataset");
+    workload.make_dataset = expand_environment(map, "make_dataset");
     workload.epochs = static_cast<int>(map.integer("epochs", 1).value_or(1));
     workload.warmup_epochs = static_cast<int>(map.integer("warmup_epochs", 0).value_or(0));
     if (workload.warmup_epochs >= workload.epochs) {

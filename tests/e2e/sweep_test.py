@@ -80,9 +80,13 @@ class Mistakes(Folder):
         program = self.folder / "joulemark-train"
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
+        environment = dict(os.environ, PATH=f"{self.folder}:/usr/bin:/bin")
         text = "study: s\nworkload: {model: resnet50, dataset: /nonexistent/data}\n"
-        result = joulemark("sweep", self.study(text), "-o", self.out, env=dict(os.environ, PATH=f"{self.folder}:/usr/bin:/bin"))
-        self.assert_one_sentence(result, 2, "/nonexistent/data")
+        result = joulemark("sweep", self.study(text), "-o", self.out, env=environment)
+        self.assert_one_sentence(result, 2, "/nonexistent/data", "docs/workloads.md")
+        text = text.replace("}", ", make_dataset: make-data /nonexistent/data}")
+        result = joulemark("sweep", self.study(text), "-o", self.out, env=environment)
+        self.assert_one_sentence(result, 2, "/nonexistent/data", "make it with: make-data /nonexistent/data")
 
 
 class Unheard(Folder):
@@ -131,6 +135,25 @@ class DryRun(Folder):
         self.assertEqual(largest["factors"]["local_batch"], 32)
         self.assertLess(largest["energy_kwh"][0], 33.257)
         self.assertGreater(largest["energy_kwh"][1], 33.257)
+
+    def test_tells_what_a_sweep_would_run_into(self):
+        path = self.study("study: s\nlauncher: mpirun\ngpus_per_node: 4\n"
+                          "workload: {model: resnet50, dataset: /nonexistent/data, make_dataset: make it so}\n"
+                          "factors: {power_cap_w: [100, 200]}\n")
+        words = ["sweep", path, "--dry-run", "-o", self.out]
+        text = joulemark(*words, env=dict(os.environ, PATH="/nonexistent"))
+        self.assertEqual(text.returncode, 0, text.stderr)
+        problems = [line for line in text.stdout.splitlines() if line.startswith("problem: ")]
+        for part in ("make it with: make it so", "'mpirun'", "2 of 2 runs set power caps"):
+            self.assertEqual(len([line for line in problems if part in line]), 1, (part, problems))
+        document = json.loads(joulemark(*words, "--json", env=dict(os.environ, PATH="/nonexistent")).stdout)
+        self.assertEqual(["problem: " + problem for problem in document["problems"]], problems)
+
+    def test_of_a_changed_study_is_refused_by_nobody(self):
+        self.assertEqual(self.sweep(self.command("true")).returncode, 0)
+        result = self.sweep(self.command("false"), "--dry-run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, "problem: .*has changed since")
 
     def test_as_text_ends_with_the_totals(self):
         result = joulemark("sweep", STUDIES / "quick.yaml", "--dry-run")

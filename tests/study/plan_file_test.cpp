@@ -34,6 +34,12 @@ class PlanFile : public testing::Test {
         }
         return ids;
     }
+    void finish(const std::string& run) {
+        const auto host = folder_ / "runs" / run / "node";
+        files::make_directories(host);
+        files::write_atomically(host / "run.json", R"({"expected_hosts":["node"]})");
+        files::write_atomically(host / "end.json", R"({"exit_status":0})");
+    }
     std::string complaint(const std::string& lines) {
         try {
             call(lines);
@@ -47,6 +53,7 @@ class PlanFile : public testing::Test {
 
 TEST_F(PlanFile, AddedRunsFollowThoseAlreadyPlanned) {
     const auto before = call("factors: {gpus: [1, 2, 3, 4]}\n");
+    finish(before.back());
     const auto after = call("repeats: 2\nfactors: {gpus: [1, 2, 3, 4, 5]}\n");
     ASSERT_EQ(after.size(), 10U);
     EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
@@ -55,6 +62,7 @@ TEST_F(PlanFile, AddedRunsFollowThoseAlreadyPlanned) {
 
 TEST_F(PlanFile, AnyOtherChangeIsRefusedAndNamed) {
     call("rate_hz: 1\nfactors: {gpus: [1, 2]}\n");
+    finish("work-g1-r1");
     EXPECT_THAT(complaint("rate_hz: 10\nfactors: {gpus: [1, 2]}\n"),
                 testing::HasSubstr("(rate_hz was 1.0 and is 10.0): use another directory with -o"));
     EXPECT_THAT(complaint("rate_hz: 1\nfactors: {gpus: [1]}\n"),
@@ -69,10 +77,19 @@ TEST_F(PlanFile, AnyOtherChangeIsRefusedAndNamed) {
 }
 
 TEST_F(PlanFile, AnotherStudysDirectoryIsRefused) {
-    call("");
+    finish(call("").front());
     const Study other = parse_study("study: t\nworkload: {command: [work]}\n", "t.yaml");
     auto runs = plan(other, {});
     EXPECT_THROW(continue_plan(folder_, other, runs), Error);
+}
+
+TEST_F(PlanFile, WithoutAFinishedRunNothingContradictsAChange) {
+    call("rate_hz: 1\nfactors: {gpus: [1, 2]}\n");
+    files::make_directories(folder_ / "runs" / "work-g2-r1" / "node");  // an attempt that was cut
+    const Study study = parse("rate_hz: 10\nfactors: {gpus: [1, 3]}\n");
+    auto runs = plan(study, {});
+    EXPECT_THAT(continue_plan(folder_, study, runs), testing::ElementsAre("work-g2-r1"));
+    EXPECT_EQ(runs.size(), 2U);
 }
 
 TEST_F(PlanFile, ADamagedFileIsNamed) {

@@ -155,6 +155,13 @@ TEST_F(Sweeps, RepeatACutRunAndKeepTheOldAttemptOutOfTheResults) {
     EXPECT_TRUE(fs::exists(results_ / "superseded" / "w-g1-r1-1"));
 }
 
+TEST_F(Sweeps, AStudyThatOnlyFailedMayBeMendedInItsDirectory) {
+    EXPECT_EQ(sweep("false", "order: as-listed\nfactors: {gpus: [1, 2]}\n"), 3);
+    EXPECT_EQ(sweep("true", "order: as-listed\nfactors: {gpus: [2, 3]}\n"), 0);
+    EXPECT_EQ(state("w-g1-r1"), RunState::Kind::absent);
+    EXPECT_TRUE(fs::exists(results_ / "superseded" / "w-g1-r1-1")) << "a failed run of no study";
+}
+
 TEST_F(Sweeps, ARunWithoutAllItsHostsIsNotDone) {
     ASSERT_EQ(sweep("true"), 0);
     files::write_atomically(results_ / "runs" / "w-g2-r1" / "node" / "run.json",
@@ -238,6 +245,28 @@ TEST_F(Sweeps, OneAtATimePerDirectory) {
     ASSERT_EQ(flock(other.get(), LOCK_EX), 0);
     EXPECT_THROW(sweep("true"), Error);
     EXPECT_TRUE(calls().empty());
+}
+
+TEST_F(Sweeps, ACommandThatIsNowhereIsFoundBeforeTheFirstRun) {
+    const std::string head = "study: s\nworkload: {name: w, command: [/nonexistent/train.py]}\n";
+    const auto found = [&](const std::string& lines) { return obstacles(parse_study(head + lines, "s.yaml"), site_); };
+    ASSERT_EQ(found("").size(), 1U);
+    EXPECT_EQ(found("").front().code(), ExitCode::environment);
+    EXPECT_THAT(found("").front().what(), testing::HasSubstr("'/nonexistent/train.py'"));
+    EXPECT_TRUE(found("env: {PATH: /opt/bin}\n").empty()) << "it may be found there";
+}
+
+TEST_F(Sweeps, ControlsAreDoubtedWhereNothingCanSetThem) {
+    const auto problem = [&](const std::string& lines) {
+        return controls_problem(parse_study("study: s\nworkload: {command: [w]}\n" + lines, "s.yaml"), site_);
+    };
+    EXPECT_THAT(problem(""), testing::HasSubstr("no GPU"));
+    EXPECT_THAT(problem("launcher: slurm\n"), testing::HasSubstr("root"));
+    EXPECT_EQ(problem("simulation: {accelerator: V100}\n"), "");
+    site_.limits.gpus = 2;
+    EXPECT_THAT(problem(""), testing::HasSubstr("root"));
+    site_.job.root = true;
+    EXPECT_EQ(problem(""), "");
 }
 
 TEST_F(Sweeps, MissingProgramsAndDataAreFoundBeforeTheFirstRun) {
