@@ -222,8 +222,9 @@ int sweep_command(const Arguments& arguments) {
     }
     std::vector<study::PlannedRun> runs = study::plan(study, site.limits);
     const std::vector<std::string> problems = find_problems(study, site, sweep.directory, runs);
-    fmt::print("{}", options.json ? study::dry_run_json(study, runs, problems).dump(1) + "\n"
-                                  : study::dry_run_text(study, runs, problems));
+    const study::Remaining rest = study::remaining(sweep.directory, study, runs);
+    fmt::print("{}", options.json ? study::dry_run_json(study, runs, rest, problems).dump(1) + "\n"
+                                  : study::dry_run_text(study, runs, rest, problems));
     return 0;
 }
 

@@ -103,6 +103,20 @@ void make_directories(const std::filesystem::path& path) {
     }
 }
 
+std::uintmax_t total_bytes(const std::filesystem::path& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const auto size_of = [&](const fs::path& file) {
+        const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
+        return error ? 0 : size;
+    };
+    std::uintmax_t sum = size_of(path);
+    for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+        sum += size_of(entry->path());
+    }
+    return sum;
+}
+
 std::string sentence(const std::filesystem::filesystem_error& error) {
     return fmt::format("cannot use {}: {}", error.path1().string(), error.code().message());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -22,6 +23,9 @@ void write_atomically(const std::filesystem::path& path, std::span<const std::st
 
 /// mkdir -p. Throws environment_error naming the path and the cause.
 void make_directories(const std::filesystem::path& path);
+
+/// Size of a file, or of all files in a folder and below; 0 of what is not there.
+std::uintmax_t total_bytes(const std::filesystem::path& path);
 
 /// What is wrong with which path, as one sentence.
 std::string sentence(const std::filesystem::filesystem_error& error);

@@ -75,9 +75,26 @@ std::vector<std::string> columns(const std::vector<PlannedRun>& runs) {
     return names;
 }
 
+const char* time_source(const Remaining& rest) {
+    return rest.time_is_expected ? "the study's expect, one run after the other, without cooling down"
+                                 : "the finished runs";
+}
+
+/// What the results directory still lacks.
+std::string remaining_text(const Remaining& rest) {
+    std::string text = fmt::format("to be made: {} runs, {} are done", rest.left, rest.done);
+    if (rest.left > 0 && rest.without_time == 0) {
+        text += fmt::format("; elapsed about {} (from {})", report::duration_text(rest.wall_s), time_source(rest));
+    }
+    if (rest.left > 0 && rest.disk_bytes) {
+        text += fmt::format("; about {} on disk (from the finished runs)", bytes_text(*rest.disk_bytes));
+    }
+    return text + "\n";
+}
+
 }  // namespace
 
-json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs,
+json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs, const Remaining& rest,
                   const std::vector<std::string>& problems) {
     json result{{"study", study.name}, {"runs", json::array()}};
     Totals totals;
@@ -109,12 +126,18 @@ json dry_run_json(const Study& study, const std::vector<PlannedRun>& runs,
                         {"energy_kwh", range_json(totals.energy_kwh)},
                         {"energy_is_bound", totals.energy_is_bound},
                         {"runs_without_energy", totals.without_energy}};
+    const bool has_elapsed = rest.without_time == 0;
+    result["remaining"] = {{"done", rest.done},
+                           {"left", rest.left},
+                           {"elapsed_s", has_elapsed ? json(rest.wall_s) : json()},
+                           {"elapsed_source", has_elapsed ? json(time_source(rest)) : json()},
+                           {"disk_bytes", or_null(rest.disk_bytes)}};
     result["sources"] = totals.sources;
     result["problems"] = problems;
     return result;
 }
 
-std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs,
+std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs, const Remaining& rest,
                          const std::vector<std::string>& problems) {
     const std::vector<std::string> factors = columns(runs);
     std::vector<std::string> header{"#", "run"};
@@ -153,7 +176,7 @@ std::string dry_run_text(const Study& study, const std::vector<PlannedRun>& runs
         text += fmt::format(", {} kWh over {} runs", energy_text(totals.energy_kwh, totals.energy_is_bound),
                             possible - totals.without_energy);
     }
-    text += "\n";
+    text += "\n" + remaining_text(rest);
     for (const std::string& source : totals.sources) {
         text += source + "\n";
     }

@@ -17,40 +17,56 @@ std::string configuration_key(const PlannedRun& run) {
     return run.factors.json().dump();
 }
 
-void Ledger::Sum::add(std::optional<Used> used, std::optional<double> wall) {
-    energy_j += used.value_or(Used{}).energy_j;
-    energies += used ? 1 : 0;
-    is_total = is_total && used.value_or(Used{}).is_total;
-    wall_s += wall.value_or(0);
-    walls += wall ? 1 : 0;
+void Ledger::Sum::add(std::optional<double> value) {
+    total += value.value_or(0);
+    count += value ? 1 : 0;
 }
 
-void Ledger::add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s) {
-    all_.add(used, wall_s);
-    by_configuration_[configuration_key(run)].add(used, wall_s);
+void Ledger::add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s,
+                 std::optional<double> disk_bytes) {
+    is_total_ = is_total_ && used.value_or(Used{}).is_total;
+    for (Sums* sums : {&all_, &by_configuration_[configuration_key(run)]}) {
+        sums->energy_j.add(used ? std::optional(used->energy_j) : std::nullopt);
+        sums->wall_s.add(wall_s);
+        sums->disk_bytes.add(disk_bytes);
+    }
+}
+
+void Ledger::spend(std::optional<Used> used) {
+    spent_j_ += used.value_or(Used{}).energy_j;
+    is_total_ = is_total_ && used.value_or(Used{}).is_total;
 }
 
 std::optional<Ledger::Estimate> Ledger::estimate(const PlannedRun& run) const {
     const auto same = by_configuration_.find(configuration_key(run));
-    if (same != by_configuration_.end() && same->second.energies > 0) {
-        return Estimate{same->second.energy_j / same->second.energies,
-                        fmt::format("the mean of {} finished repeats", same->second.energies)};
+    if (same != by_configuration_.end() && same->second.energy_j.count > 0) {
+        const Sum& energy = same->second.energy_j;
+        return Estimate{energy.mean(), fmt::format("the mean of {} finished repeats", energy.count)};
     }
     const Expected expected = expect(run);
     if (expected.energy_kwh && !expected.energy_is_bound) {
         return Estimate{expected.energy_kwh->high * joules_per_kwh, expected.energy_source};
     }
-    if (all_.energies > 0) {
-        return Estimate{all_.energy_j / all_.energies,
-                        fmt::format("the mean of {} finished runs of other configurations", all_.energies)};
+    if (all_.energy_j.count > 0) {
+        return Estimate{
+            all_.energy_j.mean(),
+            fmt::format("the mean of {} finished runs of other configurations", all_.energy_j.count)};
     }
     return std::nullopt;
 }
 
-std::optional<double> Ledger::wall_s(const PlannedRun& run) const {
+std::optional<double> Ledger::mean(const PlannedRun& run, Sum Sums::*of) const {
     const auto same = by_configuration_.find(configuration_key(run));
-    const Sum& sum = same != by_configuration_.end() && same->second.walls > 0 ? same->second : all_;
-    return sum.walls > 0 ? std::optional(sum.wall_s / sum.walls) : std::nullopt;
+    const Sum& sum = same != by_configuration_.end() && (same->second.*of).count > 0 ? same->second.*of : all_.*of;
+    return sum.count > 0 ? std::optional(sum.mean()) : std::nullopt;
+}
+
+std::optional<double> Ledger::wall_s(const PlannedRun& run) const {
+    return mean(run, &Sums::wall_s);
+}
+
+std::optional<double> Ledger::disk_bytes(const PlannedRun& run) const {
+    return mean(run, &Sums::disk_bytes);
 }
 
 }  // namespace joulemark::study

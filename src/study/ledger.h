@@ -21,14 +21,16 @@ std::string text(const Used& used);
 /// What finished runs took, and from that what the next one will.
 class Ledger {
   public:
-    /// Where known; wall seconds are those of the machine, also for simulated runs.
-    void add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s);
+    /// What is known of them; wall seconds are those of the machine, also for simulated runs.
+    void add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s,
+             std::optional<double> disk_bytes = {});
 
     /// Energy of a failed attempt: used, but no measure of its configuration.
-    void spend(std::optional<Used> used) { spent_.add(used, std::nullopt); }
+    void spend(std::optional<Used> used);
 
-    Used used() const { return {all_.energy_j + spent_.energy_j, all_.is_total && spent_.is_total}; }
-    bool has_energy() const { return all_.energies > 0; }
+    Used used() const { return {all_.energy_j.total + spent_j_, is_total_}; }
+    bool has_energy() const { return all_.energy_j.count > 0; }
+    double disk_bytes() const { return all_.disk_bytes.total; }
 
     struct Estimate {
         double energy_j = 0;
@@ -37,18 +39,26 @@ class Ledger {
     /// From finished repeats of the configuration, else what the study file expects, else the mean of all
     /// runs.
     std::optional<Estimate> estimate(const PlannedRun& run) const;
-    /// Mean wall seconds: of repeats of the configuration, else of all runs.
+    /// Means: of repeats of the configuration, else of all runs.
     std::optional<double> wall_s(const PlannedRun& run) const;
+    std::optional<double> disk_bytes(const PlannedRun& run) const;
 
   private:
     struct Sum {
-        double energy_j = 0, wall_s = 0;
-        int energies = 0, walls = 0;
-        bool is_total = true;
-        void add(std::optional<Used> used, std::optional<double> wall);
+        double total = 0;
+        int count = 0;
+        void add(std::optional<double> value);
+        double mean() const { return total / count; }
     };
-    Sum all_, spent_;
-    std::map<std::string, Sum> by_configuration_;
+    struct Sums {
+        Sum energy_j, wall_s, disk_bytes;
+    };
+    std::optional<double> mean(const PlannedRun& run, Sum Sums::*of) const;
+
+    Sums all_;
+    double spent_j_ = 0;
+    bool is_total_ = true;
+    std::map<std::string, Sums> by_configuration_;
 };
 
 /// Names a run's configuration, whatever its repeat.

@@ -19,6 +19,7 @@
 #include "study/ledger.h"
 #include "study/plan_file.h"
 #include "study/progress.h"
+#include "study/remaining.h"
 #include "study/run_state.h"
 
 namespace joulemark::study {
@@ -104,6 +105,8 @@ class Runner {
     std::vector<std::string> meter_words(const PlannedRun& run) const;
     bool keep_plan();
     std::string status_line(const PlannedRun& run, double elapsed_s) const;
+    std::string wall_text(double seconds) const;
+    std::string energy_text(const Used& used) const;
     std::string energy_so_far() const;
     int summary();
 
@@ -117,6 +120,8 @@ class Runner {
     std::vector<bool> done_;  ///< of runs_, by position
     Ledger ledger_;
     std::map<std::string, std::string> refused_;  ///< why, by configuration: its controls are not permitted
+    Remaining rest_;  ///< before the present run
+    SteadyClock::time_point turn_;  ///< when that of the present run began, with its cooling down
     int failed_ = 0;
     int failed_in_a_row_ = 0;
     int stop_signal_ = 0;
@@ -172,29 +177,28 @@ launch::Invocation Runner::invocation(const PlannedRun& run) const {
     return result;
 }
 
+/// Beside simulated energy a time must not pass for the one that the energy was used in.
+std::string Runner::wall_text(double seconds) const {
+    return report::duration_text(seconds) + (study_.simulation ? " of real time" : "");
+}
+
+std::string Runner::energy_text(const Used& used) const {
+    return text(used) + (study_.simulation ? " (simulated)" : "");
+}
+
 /// With a budget of all runs in the directory, else of those of this call.
 std::string Runner::energy_so_far() const {
     const std::string of =
         options_.budget_j ? "of " + report::energy_text(*options_.budget_j) : "in this call";
-    return fmt::format("{}{} {}", text(ledger_.used()),
-                       study_.simulation ? " (simulated)" : "", of);
+    return fmt::format("{} {}", energy_text(ledger_.used()), of);
 }
 
 std::string Runner::status_line(const PlannedRun& run, double elapsed_s) const {
-    double left_s = 0;
-    bool is_known = true;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-        if (!done_[i] && runs_[i].skipped.empty() && runs_[i].position >= run.position) {
-            const auto wall_s = ledger_.wall_s(runs_[i]);
-            is_known = is_known && wall_s;
-            left_s += wall_s.value_or(0);
-        }
-    }
-    std::string line = fmt::format("[{}/{}] {}: {}", run.position, runs_.size(), describe(run),
-                                   report::duration_text(elapsed_s));
-    if (is_known) {
-        line += fmt::format(", about {} left", report::duration_text(std::max(0.0, left_s - elapsed_s)));
-    }
+    Remaining rest = rest_;
+    rest.wall_s = std::max(0.0, rest.wall_s - elapsed_s);
+    const std::string line =
+        fmt::format("{}; [{}/{}] {}: {}", rest.text(study_.simulation.has_value()), run.position, runs_.size(),
+                    describe(run), wall_text(elapsed_s));
     return ledger_.has_energy() ? line + ", " + energy_so_far() : line;
 }
 
@@ -271,6 +275,7 @@ void Runner::attempt(const PlannedRun& run) {
     const fs::path log = directory_ / "logs" / (run.id + ".log");
     supersede(directory_, run.id);
     fs::remove(log);
+    rest_ = remaining(study_, runs_, done_, ledger_, run.position);
     const auto start = SteadyClock::now();
     const Ending ending = execute(run, log);
     const double wall_s = seconds_since(start);
@@ -283,9 +288,12 @@ void Runner::attempt(const PlannedRun& run) {
         const auto used = site_.used(directory_ / "runs" / run.id);
         done_[static_cast<std::size_t>(run.position) - 1] = true;
         failed_in_a_row_ = 0;
-        ledger_.add(run, used, wall_s);
-        progress_.say(fmt::format("{}: {}{}", title, report::duration_text(wall_s),
-                                  used ? ", " + text(*used) : ""));
+        const auto known = taken(directory_, study_, run);
+        ledger_.add(run, used, seconds_since(turn_), known ? std::optional(known->disk_bytes) : std::nullopt);
+        rest_ = remaining(study_, runs_, done_, ledger_, run.position);
+        progress_.say(fmt::format("{}: {}{}; {}", title, wall_text(wall_s),
+                                  used ? ", " + energy_text(*used) : "",
+                                  rest_.text(study_.simulation.has_value())));
         return;
     }
     std::string reason = ending.reason.empty() ? last_complaint(log, "joulemark:") : ending.reason;
@@ -380,19 +388,19 @@ bool Runner::exceeds_budget(const PlannedRun& run) {
     progress_.warn(
         fmt::format("joulemark: stopped before {}: {} are used, it would take about {} ({}), and the budget "
                     "is {}",
-                    run.id, text(ledger_.used()), report::energy_text(next_j),
+                    run.id, energy_text(ledger_.used()), energy_text({next_j}),
                     estimate ? estimate->source : "no estimate", report::energy_text(*options_.budget_j)));
     return true;
 }
 
 void Runner::account_finished() {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-        if (run_state(directory_, runs_[i].id).kind == RunState::Kind::done) {
+        if (const auto known = taken(directory_, study_, runs_[i])) {
             done_[i] = true;
             // Energies are only read where they matter: it takes a pass over the samples.
             ledger_.add(runs_[i],
                         options_.budget_j ? site_.used(directory_ / "runs" / runs_[i].id) : std::nullopt,
-                        std::nullopt);
+                        known->wall_s, known->disk_bytes);
         }
     }
 }
@@ -457,6 +465,7 @@ int Runner::run() {
         if (stopped_) {
             break;
         }
+        turn_ = SteadyClock::now();
         cool_down();
         if (stop_signal_ == 0) {
             attempt(run);

@@ -2,7 +2,9 @@
 #include "study/site.h"
 
 #include <algorithm>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "launch/programs.h"
 
@@ -17,8 +19,10 @@ Error missing_program(const std::string& name, std::string_view remedy) {
 
 void check_workload(const Study& study, const Workload& workload, std::vector<Error>& found) {
     const auto needs = [&](const std::string& name, std::string_view remedy) {
-        if (!launch::find_program(name)) {
-            found.push_back(missing_program(name, remedy));
+        Error missing = missing_program(name, remedy);
+        const auto is_same = [&](const Error& error) { return std::string_view(error.what()) == missing.what(); };
+        if (!launch::find_program(name) && std::ranges::none_of(found, is_same)) {
+            found.push_back(std::move(missing));
         }
     };
     if (workload.simulated()) {

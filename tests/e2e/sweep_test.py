@@ -209,7 +209,8 @@ class Runs(Folder):
                 "simulation: {accelerator: V100, seed: 7}\n")
         result = self.sweep(text)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("(simulated)", result.stderr)
+        for line in result.stderr.splitlines()[:-1]:
+            self.assertRegex(line, r" of real time, .* \(simulated\); \d of 4 runs done")
         self.assertEqual(len(self.runs()), 4)
         for run in self.runs():
             (host,) = (self.out / "runs" / run).iterdir()

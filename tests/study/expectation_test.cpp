@@ -79,7 +79,7 @@ TEST(DryRun, TotalsLeaveOutWhatIsUnknownAndSkipped) {
     const Study study = parse_model_study(
         "factors: {gpus: [1, 2, 3], global_batch: [4]}\n"
         "expect: {gpu_hours: {1: 10}, accelerator: A100, source: s}\n");
-    const auto json = dry_run_json(study, plan(study, {}), {});
+    const auto json = dry_run_json(study, plan(study, {}), {}, {});
     EXPECT_EQ(json["totals"]["runs"], 3);
     EXPECT_EQ(json["totals"]["skipped"], 1);
     EXPECT_EQ(json["totals"]["gpu_hours"], 10);

@@ -145,6 +145,15 @@ TEST_F(Sweeps, StopAtOnceWhenTheDirectoryCanNoLongerBeWritten) {
     EXPECT_EQ(calls().size(), 1U);
 }
 
+TEST_F(Sweeps, TellWhatIsDoneAndWhatTheRestTakes) {
+    quiet_ = false;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sweep("true", "order: as-listed\nfactors: {gpus: [1, 2]}\n"), 0);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::ContainsRegex("w-g1-r1: [0-9.]+ ms, 1000 J; 1 of 2 runs done, about [0-9.]+ ms left, "
+                                       "[0-9.]+ kB of about [0-9.]+ kB on disk\n.*; 2 of 2 runs done\n"));
+}
+
 TEST_F(Sweeps, RepeatACutRunAndKeepTheOldAttemptOutOfTheResults) {
     ASSERT_EQ(sweep("true"), 0);
     fs::remove(results_ / "runs" / "w-g1-r1" / "node" / "end.json");
