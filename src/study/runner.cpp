@@ -262,6 +262,7 @@ Runner::Ending Runner::execute(const PlannedRun& run, const fs::path& log) {
         if (const Ending ending = wait_for(process, run); ending.status != 0) {
             return ending;
         }
+        fs::remove(log);  // the log is the run's own, and only a failure to make its GPUs belongs into it
         meter.environment["JOULEMARK_SIM"] = state;
         // What restricts the real GPUs says nothing about these.
         meter.environment["CUDA_VISIBLE_DEVICES"] = numbers_below(run.gpus);
@@ -335,7 +336,8 @@ void Runner::fail(const PlannedRun& run, const std::string& title, const std::st
     progress_.warn(fmt::format("{}: failed: {}{}; its output is in {}", title, reason,
                                is_said ? "" : fmt::format(", last line \"{}\"", words), log.string()));
     // A full disk fails every run, and may be what failed this one.
-    if (keep_plan() && ++failed_in_a_row_ == most_failures_in_a_row && !options_.keep_going) {
+    const bool is_last = rest_.left <= 1;
+    if (keep_plan() && ++failed_in_a_row_ >= most_failures_in_a_row && !options_.keep_going && !is_last) {
         progress_.warn(fmt::format(
             "joulemark: stopped: {} runs in a row have failed; mend the cause, or add --keep-going to make the "
             "others all the same",

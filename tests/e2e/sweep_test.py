@@ -218,6 +218,12 @@ class Runs(Folder):
             self.assertTrue(record["simulated"])
             self.assertEqual(len([d for d in record["devices"] if d["component"] == "gpu"]), record["factors"]["gpus"])
 
+    def test_on_simulated_gpus_that_fail_silently_have_no_last_line(self):
+        text = "study: s\nworkload: {name: work, command: [sh, -c, 'exit 4']}\nsimulation: {accelerator: V100}\n"
+        result = self.sweep(text)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("failed: exit status 4; its output is in", result.stderr)
+
     def test_on_gpus_that_refuse_a_level_are_skipped_with_the_reason(self):
         text = ("study: s\nworkload: {model: simulated, samples: 10000}\nrepeats: 2\n"
                 "factors: {power_cap_w: [20, 250], local_batch: [128]}\nsimulation: {accelerator: V100}\n")

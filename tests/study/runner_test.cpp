@@ -137,6 +137,12 @@ TEST_F(Sweeps, StopWhenThreeRunsInARowFailAndSayTheirLastLine) {
     EXPECT_EQ(calls().size(), 6U + 6U) << "told to keep going";
 }
 
+TEST_F(Sweeps, AreNotStoppedBeforeNothing) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sweep("false", "factors: {gpus: [1, 2, 3]}\n"), 3);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::Not(testing::HasSubstr("in a row")));
+}
+
 TEST_F(Sweeps, StopAtOnceWhenTheDirectoryCanNoLongerBeWritten) {
     const std::string plan = (results_ / "study.json").string();
     testing::internal::CaptureStderr();
