@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
