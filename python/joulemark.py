@@ -24,7 +24,7 @@ import socket
 import threading
 import time
 
-__all__ = ["begin", "end", "region", "epochs", "config", "note", "enabled", "Result"]
+__all__ = ["begin", "end", "abort", "region", "epochs", "config", "note", "enabled", "Result"]
 
 _PATIENCE_S = 0.1
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -175,19 +175,30 @@ def end(name, index=None, result=None, **counts):
         _send("end", name=name, index=index, **(result or Result(**counts))._members())
 
 
+def abort(name, index=None):
+    """The region is left before its end: its time is kept, and it counts for nothing."""
+    _send("abort", name=name, index=index)
+
+
 @contextlib.contextmanager
 def region(name, index=None, **counts):
-    """`with region("eval", samples=50000) as result:` ends also when the block raises."""
+    """`with region("eval", samples=50000) as result:` aborts the region when the block raises."""
     result = Result(**counts)
     begin(name, index)
     try:
         yield result
-    finally:
-        end(name, index, result)
+    except BaseException:
+        abort(name, index)
+        raise
+    end(name, index, result)
 
 
 def epochs(iterable, name="epoch", **counts):
-    """Yields from `iterable`, marking each turn of the loop's body as one epoch."""
+    """Yields from `iterable`, marking each turn of the loop's body as one epoch.
+
+    A turn that is left by an exception, `break` or `return` is aborted: nobody can know how far it came. To stop
+    after a whole epoch and count it, leave `with region("epoch"):` instead, or stop what `iterable` yields.
+    """
     for item in iterable:
         with region(name, **counts):
             yield item

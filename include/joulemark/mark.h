@@ -241,6 +241,10 @@ static inline void joulemark_end_with(const char* name, const joulemark_result* 
     joulemark_send_("end", name, result, NULL);
 }
 
+/* The region is left before its end: its time is kept, and it counts for nothing. One that is never ended, because
+ * the program ends first, is left out as well. */
+static inline void joulemark_abort(const char* name) { joulemark_send_("abort", name, NULL, NULL); }
+
 /* Configuration the meter cannot know, as a JSON object: {"local_batch": 64, "precision": "bf16"}.
  * docs/schema.md lists the keys that analysis understands. */
 static inline void joulemark_config(const char* json_object) { joulemark_send_("config", NULL, NULL, json_object); }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 5> event_names{"begin", "end", "config", "note", "lost"};
+constexpr std::array<std::string_view, 6> event_names{"begin", "end", "abort", "config", "note", "lost"};
 
 Failure malformed(std::string_view what) {
     return {std::string(what), "see docs/schema.md, Marking protocol"};
@@ -58,7 +58,7 @@ Result<Message> parse_message(std::string_view text) {
     }
     const auto event = std::ranges::find(event_names, string(object, "event"));
     if (event == event_names.end()) {
-        return malformed("its event is none of begin, end, config, note, lost");
+        return malformed("its event is none of begin, end, abort, config, note, lost");
     }
     Message message;
     message.event = static_cast<Message::Event>(event - event_names.begin());

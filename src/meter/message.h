@@ -15,7 +15,7 @@ namespace joulemark::meter {
 
 /// What a program tells the meter: docs/schema.md, "Marking protocol".
 struct Message {
-    enum class Event : std::uint8_t { begin, end, config, note, lost };
+    enum class Event : std::uint8_t { begin, end, abort, config, note, lost };
     Event event = Event::note;
     std::string name;
     std::optional<std::int64_t> index;
@@ -28,7 +28,7 @@ struct Message {
     std::string data;    ///< a JSON object as text, or ""
     std::uint64_t count = 0;  ///< of `lost`: messages of this sender that did not get through
 
-    bool edge() const { return event == Event::begin || event == Event::end; }
+    bool edge() const { return event == Event::begin || event == Event::end || event == Event::abort; }
 };
 
 /// Longest message that is taken.
@@ -46,8 +46,8 @@ std::string to_csv(const Message& message, std::int64_t time_ns);
 /// Leaves out counts of samples, updates and tokens that are negative; gives how many.
 int drop_negative_counts(Message& message);
 
-/// Gives messages without an index theirs: a count per name and rank. An end belongs to the last begin that has
-/// none yet, so that regions of one name nest.
+/// Gives messages without an index theirs: a count per name and rank. An end or abort belongs to the last begin
+/// that has none yet, so that regions of one name nest.
 class MessageIndex {
   public:
     std::int64_t of(const Message& message);

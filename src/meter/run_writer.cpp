@@ -160,7 +160,7 @@ void RunWriter::pass() {
         if (message.edge() && message.name == run_format::command_region) {
             totals_.command_edge(time_ns, message.event == Message::Event::begin);
         } else if (message.edge() && message.name == "epoch") {
-            totals_.epoch_edge(time_ns, message.event == Message::Event::begin, message.rank);
+            totals_.epoch_edge(time_ns, message.event, message.rank);
         }
     }
     for (RowChannel* channel : channels) {

@@ -187,14 +187,19 @@ std::string summary(const SummaryInput& input, const sensors::Machine& machine) 
     if (!lacks.empty()) {
         add(text, "lacks", lacks);
     }
-    if (input.epochs.count > 0) {
+    if (input.epochs.count > 0 || input.epochs.aborted > 0) {
         const auto count = static_cast<double>(input.epochs.count);
-        add(text, "epochs",
-            fmt::format(
-                "{}, mean {}{}", input.epochs.count, report::duration_text(input.epochs.seconds / count),
-                metered == 0 || partly || !epochs_whole
-                    ? ""
-                             : fmt::format(", {} each ({})", report::energy_text(epochs / count), contains)));
+        std::string line = fmt::format("{}", input.epochs.count);
+        if (input.epochs.count > 0) {
+            line += fmt::format(", mean {}", report::duration_text(input.epochs.seconds / count));
+        }
+        if (input.epochs.count > 0 && metered > 0 && !partly && epochs_whole) {
+            line += fmt::format(", {} each ({})", report::energy_text(epochs / count), contains);
+        }
+        if (input.epochs.aborted > 0) {
+            line += fmt::format("; {} aborted and left out", input.epochs.aborted);
+        }
+        add(text, "epochs", line);
     }
     std::string own = fmt::format("{} CPU, {:.1f} MiB", report::duration_text(input.cost.cpu_s),
                                   static_cast<double>(input.cost.max_rss_bytes) / (1 << 20));

@@ -164,11 +164,17 @@ void Totals::command_edge(std::int64_t time_ns, bool begin) {
     }
 }
 
-void Totals::epoch_edge(std::int64_t time_ns, bool begin, int rank) {
+void Totals::epoch_edge(std::int64_t time_ns, Message::Event event, int rank) {
+    const bool begin = event == Message::Event::begin;
     if (epoch_rank_.value_or(rank) != rank || (!begin && !epoch_start_ns_)) {
         return;
     }
     epoch_rank_ = rank;
+    if (event == Message::Event::abort) {
+        ++epochs_.aborted;
+        epoch_start_ns_.reset();
+        return;  // what the window's begin held is replaced by the next one
+    }
     edge(time_ns, begin, epochs_window);
     if (begin) {
         epoch_start_ns_ = time_ns;

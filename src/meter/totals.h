@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/standstill.h"
+#include "meter/message.h"
 #include "meter/row_ring.h"
 #include "sensors/source.h"
 
@@ -92,6 +93,7 @@ class Totals {
     struct Epochs {
         std::uint64_t count = 0;
         double seconds = 0;
+        std::uint64_t aborted = 0;  ///< counted in neither
     };
 
     /// The rates are those asked for, of fast and of slow sources.
@@ -101,7 +103,7 @@ class Totals {
     void add(const Row& row);
     void command_edge(std::int64_t time_ns, bool begin);
     /// Edges of epochs as one rank sees them: the one that marks first.
-    void epoch_edge(std::int64_t time_ns, bool begin, int rank);
+    void epoch_edge(std::int64_t time_ns, Message::Event event, int rank);
 
     /// Devices whose sensors tell some energy, plausible or not.
     std::vector<Entry> entries() const;

@@ -354,12 +354,13 @@ HostDigest digest_host(const std::filesystem::path& folder, const std::string& r
     for (RegionRecord& region : record.regions) {
         region.run = run;
         region.host = host;
-        if (region.open && command_end) {
+        const bool unended = region.open && region.end_ns == 0;
+        if (unended && command_end) {
             region.end_ns = std::max(*command_end, region.start_ns);
             // The command has ended when the meter says so, whether or not an edge was written.
             region.open = region.name != run_format::command_region;
         }
-        const bool endless = region.open && !command_end;
+        const bool endless = unended && !command_end;
         windows.push_back({.start_edge = region.start_ns, .end_edge = endless ? after_all : region.end_ns});
         times.insert(times.end(), {windows.back().start_edge, windows.back().end_edge});
     }

@@ -66,6 +66,7 @@ struct Sum {
 struct Gathering {
     std::optional<std::int64_t> start_ns, end_ns;
     std::int64_t begins = 0, ends = 0;
+    bool aborted = false;
     std::map<std::int64_t, std::int64_t> open;  ///< begins without an end, by rank
     Sum samples, updates, tokens;
     Mean loss, quality;
@@ -110,7 +111,7 @@ class MarkReader {
         }
         const auto index =
             field("index").empty() ? std::optional<std::int64_t>(0) : csv::integer(field("index"));
-        if ((event != "begin" && event != "end") || field("name").empty() || !index) {
+        if ((event != "begin" && event != "end" && event != "abort") || field("name").empty() || !index) {
             return false;
         }
         const std::int64_t rank = csv::integer(field("rank")).value_or(0);
@@ -126,6 +127,10 @@ class MarkReader {
         ++region.ends;
         open -= open > 0 ? 1 : 0;
         region.end_ns = std::max(region.end_ns.value_or(*time), *time);
+        if (event == "abort") {
+            region.aborted = true;
+            return true;
+        }
         const auto samples = count(field("samples"));
         region.samples.add(samples);
         region.updates.add(count(field("updates")));
@@ -209,8 +214,8 @@ class MarkReader {
         region.name = name;
         region.index = index;
         region.start_ns = *from.start_ns;
-        region.open = from.ends < from.begins;
-        region.end_ns = region.open ? 0 : *from.end_ns;
+        region.open = from.aborted || from.ends < from.begins;
+        region.end_ns = from.ends < from.begins ? 0 : *from.end_ns;
         region.ranks = static_cast<std::int64_t>(from.open.size());
         region.samples = from.samples.total;
         region.updates = from.updates.total;

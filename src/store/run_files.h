@@ -60,7 +60,8 @@ class SampleReader {
 };
 
 /// regions.csv, put together: the regions of the host by start, without metrics yet, and what the
-/// program told about itself. A region without an `end` is open and has end_ns 0.
+/// program told about itself. A region without an `end` is open and has end_ns 0; one that was aborted is open
+/// and has the time of that.
 struct Marks {
     std::vector<RegionRecord> regions;
     nlohmann::json config = nlohmann::json::object();

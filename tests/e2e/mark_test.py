@@ -29,6 +29,8 @@ int main(void) {
     }
     joulemark_begin("eval\n");
     joulemark_end("eval\n");
+    joulemark_begin("cut");
+    joulemark_abort("cut");
     joulemark_note("{\"skipped\": \"a.jpg\"}");
     return 0;
 }
@@ -75,9 +77,10 @@ class CHeader(MarkTest):
     def check_rows(self, rows):
         self.assertEqual([(r["event"], r["name"], r["index"]) for r in rows],
                          [("config", "", ""), ("begin", "epoch", "0"), ("end", "epoch", "0"), ("begin", "epoch", "1"),
-                          ("end", "epoch", "1"), ("begin", "eval ", "0"), ("end", "eval ", "0"), ("note", "", "")])
+                          ("end", "epoch", "1"), ("begin", "eval ", "0"), ("end", "eval ", "0"), ("begin", "cut", "0"),
+                          ("abort", "cut", "0"), ("note", "", "")])
         self.assertEqual(json.loads(rows[0]["data"]), {"local_batch": 64})
-        self.assertEqual(json.loads(rows[7]["data"]), {"skipped": "a.jpg"})
+        self.assertEqual(json.loads(rows[9]["data"]), {"skipped": "a.jpg"})
         self.assertEqual([rows[4][k] for k in ("samples", "updates", "loss", "quality_name", "quality",
                                                "quality_direction", "rank")],
                          ["640", "", "0.25", 'top1 "error"', "0.125", "lower", "3"])
@@ -188,7 +191,7 @@ class PythonModule(MarkTest):
         self.assertEqual(rows[8]["tokens"], "512")
         self.assertEqual(json.loads(rows[9]["data"]), {"skipped": "a.jpg"})
 
-    def test_a_region_ends_when_its_block_raises(self):
+    def test_a_region_is_aborted_when_its_block_raises(self):
         rows = self.python(
             """
             import joulemark
@@ -197,12 +200,39 @@ class PythonModule(MarkTest):
                     raise ValueError
             except ValueError:
                 pass
-            for epoch in joulemark.epochs(range(5)):
+            for epoch in joulemark.epochs(range(5), samples=100):
                 break
+            for epoch in range(5):
+                with joulemark.region("whole", samples=100):
+                    break
             """
         )
-        self.assertEqual([(r["event"], r["name"]) for r in rows],
-                         [("begin", "r"), ("end", "r"), ("begin", "epoch"), ("end", "epoch")])
+        self.assertEqual([(r["event"], r["name"], r["samples"]) for r in rows],
+                         [("begin", "r", ""), ("abort", "r", ""), ("begin", "epoch", ""), ("abort", "epoch", ""),
+                          ("begin", "whole", ""), ("end", "whole", "100")])
+
+    def test_an_epoch_that_ctrl_c_cuts_short_counts_nowhere(self):
+        text = textwrap.dedent(
+            """
+            import joulemark, os, signal
+            try:
+                for epoch in joulemark.epochs(range(5), samples=100):
+                    if epoch == 2:
+                        os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                pass
+            """
+        )
+        results = self.path("results")
+        done = subprocess.run([JOULEMARK, "run", "-o", results, "--", "python3", "-c", text], timeout=100, text=True,
+                              env=self.environment(), stderr=subprocess.PIPE, check=True)
+        self.assertRegex(done.stderr, r"epochs +2, mean .*; 1 aborted and left out")
+        show = subprocess.run([JOULEMARK, "analyze", results, "--json"], check=True, capture_output=True)
+        (run,) = json.loads(show.stdout)["runs"]
+        self.assertEqual(run["status"], "ok")
+        epochs = [r for r in json.loads(show.stdout)["regions"] if r["name"] == "epoch"]
+        self.assertEqual([(r["index"], r["open"], r["samples"]) for r in epochs],
+                         [(0, False, 100), (1, False, 100), (2, True, None)])
 
     def test_a_message_too_long_is_lost_alone(self):
         rows = self.python("import joulemark; joulemark.note(text='x' * 10**6); joulemark.begin('a')")

@@ -146,6 +146,16 @@ TEST(MessageIndex, RegionsOfOneNameNest) {
     EXPECT_EQ(index.repeated(), 0U);
 }
 
+TEST(MessageIndex, AnAbortClosesAsAnEndDoes) {
+    MessageIndex index;
+    const auto begin = Message::Event::begin, abort = Message::Event::abort;
+    EXPECT_EQ(index.of(edge(begin)), 0);
+    EXPECT_EQ(index.of(edge(begin)), 1);
+    EXPECT_EQ(index.of(edge(abort)), 1);
+    EXPECT_EQ(index.of(edge(Message::Event::end)), 0);
+    EXPECT_EQ(parse_message(to_json(edge(abort, 2, 7)))->event, abort);
+}
+
 TEST(MessageIndex, NoticesAnIndexThatComesAgain) {
     MessageIndex index;
     using enum Message::Event;

@@ -223,12 +223,12 @@ TEST_F(TotalsOfAGpu, ACounterAloneThatDidNotMoveTellsNothing) {
 TEST_F(TotalsOfAGpu, ALostDeviceCoversOnlyPartOfTheCommand) {
     make({sensors::Metric::gpu_power_w});
     totals_->command_edge(0, true);
-    totals_->epoch_edge(0, true, 0);
+    totals_->epoch_edge(0, Message::Event::begin, 0);
     for (int i = 0; i <= 4; ++i) {
         add(0, i * second, {i < 2 ? 200 : std::nan("")});
         add(1, i * second, {i < 2 ? 200.0 * i : std::nan("")});
     }
-    totals_->epoch_edge(4 * second, false, 0);
+    totals_->epoch_edge(4 * second, Message::Event::end, 0);
     totals_->command_edge(4 * second, false);
     const auto entry = totals_->entries().at(0);
     EXPECT_DOUBLE_EQ(entry.best().value(), 200);
@@ -250,10 +250,10 @@ TEST_F(TotalsOfAGpu, PrefersTheInstantPower) {
 TEST_F(TotalsOfAGpu, EpochsAreThoseOfOneRank) {
     make({sensors::Metric::gpu_power_w});
     totals_->command_edge(0, true);
-    totals_->epoch_edge(0, false, 0);  // an end without a begin
-    for (const bool begin : {true, false}) {
-        totals_->epoch_edge(begin ? second : 3 * second, begin, 4);
-        totals_->epoch_edge(begin ? second : 3 * second, begin, 5);
+    totals_->epoch_edge(0, Message::Event::end, 0);  // an end without a begin
+    for (const auto event : {Message::Event::begin, Message::Event::end}) {
+        totals_->epoch_edge(event == Message::Event::begin ? second : 3 * second, event, 4);
+        totals_->epoch_edge(event == Message::Event::begin ? second : 3 * second, event, 5);
     }
     for (int i = 0; i <= 4; ++i) {
         add(0, i * second, {100});
@@ -261,6 +261,22 @@ TEST_F(TotalsOfAGpu, EpochsAreThoseOfOneRank) {
     EXPECT_EQ(totals_->epochs().count, 1U);
     EXPECT_DOUBLE_EQ(totals_->epochs().seconds, 2);
     EXPECT_DOUBLE_EQ(*totals_->entries().at(0).epochs_j, 200);
+}
+
+TEST_F(TotalsOfAGpu, AnAbortedEpochCountsForNothing) {
+    make({sensors::Metric::gpu_power_w});
+    totals_->command_edge(0, true);
+    totals_->epoch_edge(0, Message::Event::begin, 0);
+    totals_->epoch_edge(second, Message::Event::abort, 0);
+    totals_->epoch_edge(2 * second, Message::Event::begin, 0);
+    totals_->epoch_edge(3 * second, Message::Event::end, 0);
+    for (int i = 0; i <= 4; ++i) {
+        add(0, i * second, {100});
+    }
+    EXPECT_EQ(totals_->epochs().count, 1U);
+    EXPECT_EQ(totals_->epochs().aborted, 1U);
+    EXPECT_DOUBLE_EQ(totals_->epochs().seconds, 1);
+    EXPECT_DOUBLE_EQ(*totals_->entries().at(0).epochs_j, 100);
 }
 
 TEST_F(TotalsOfAGpu, ADeviceWithoutEnergyIsAbsent) {

@@ -127,6 +127,22 @@ TEST(ReadMarks, ARegionIsOpenUntilEveryRankEndsIt) {
     EXPECT_THAT(warnings[0].text, HasSubstr("region eval 3 has an end and no begin"));
 }
 
+TEST(ReadMarks, AnAbortedRegionIsOpenAndHasAnEnd) {
+    const TemporaryFolder folder;
+    std::vector<Warning> warnings;
+    const Marks marks =
+        read_marks(folder.write("regions.csv", std::string(header) + "0,begin,epoch,0,0,,,,,,,,socket,\n"
+                                                                     "0,begin,epoch,0,1,,,,,,,,socket,\n"
+                                                                     "7,end,epoch,0,1,100,,,,,,,socket,\n"
+                                                                     "9,abort,epoch,0,0,100,,,,,,,socket,\n"),
+                   no_limit, warnings);
+    ASSERT_THAT(marks.regions, SizeIs(1));
+    EXPECT_TRUE(marks.regions[0].open);
+    EXPECT_EQ(marks.regions[0].end_ns, 9);
+    EXPECT_EQ(marks.regions[0].samples, 100) << "of the rank that ended it";
+    EXPECT_THAT(warnings, SizeIs(0));
+}
+
 TEST(ReadMarks, AnIndexThatARankUsesAgainIsAnotherRegion) {
     const TemporaryFolder folder;
     std::vector<Warning> warnings;
