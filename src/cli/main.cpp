@@ -9,7 +9,9 @@
 #include <span>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -78,6 +80,16 @@ void finish_output() {
     }
 }
 
+/// A standard stream that is closed would be the next file opened, and what is printed would go into it. The
+/// command of `run` still finds it closed.
+void occupy_closed_streams() {
+    int fd = -1;
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    close(fd);
+}
+
 /// A write beyond the limit of a file's size is to fail, with a sentence, and not to end the command. Caught
 /// rather than ignored: a program started from here must not inherit it.
 void survive_file_size_limit() {
@@ -108,6 +120,7 @@ int main(int argc, char** argv) {
     using joulemark::ExitCode;
     joulemark::open_standard_streams();
     try {
+        joulemark::cli::occupy_closed_streams();
         joulemark::cli::survive_file_size_limit();
         const int status =
             joulemark::cli::dispatch(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));

@@ -89,10 +89,14 @@ int run_command(const Arguments& arguments) {
                    "locked SM clock of the GPUs while the command runs")
         ->type_name("MHZ");
     app.add_flag("--mllog", options.mllog,
-                 "take epochs from MLPerf's :::MLLOG lines on the command's output");
+                 "take epochs from MLPerf's :::MLLOG lines on the command's output and error");
     app.add_option("--epoch-regex", options.epoch_regex,
-                   "take epochs from output lines: a match ends one and begins the next; groups (?<loss>..), "
+                   "take epochs from lines of output and error: a match ends one and begins the next, unless its "
+                   "number (?<epoch>..), else the first group, is that of the last; groups (?<loss>..), "
                    "(?<samples>..)")
+        ->type_name("RE");
+    app.add_option("--epoch-end-regex", options.epoch_end_regex,
+                   "the same for lines that are printed when an epoch has ended")
         ->type_name("RE");
     app.add_option("--idle-s", options.idle_s, "meter the idle machine before and after")->type_name("S");
     app.add_option("--run-id", options.run_id, "name of the run's folder, equal on all nodes")
@@ -120,8 +124,14 @@ int run_command(const Arguments& arguments) {
     if (app.count("--run-id") > 0 && options.run_id.empty()) {
         throw bad_input("--run-id needs a name");
     }
-    if (app.count("--epoch-regex") > 0 && options.epoch_regex.empty()) {
-        throw bad_input("--epoch-regex needs a regular expression");
+    for (const auto& [option, pattern] : {std::pair("--epoch-regex", options.epoch_regex),
+                                          std::pair("--epoch-end-regex", options.epoch_end_regex)}) {
+        if (app.count(option) > 0 && pattern.empty()) {
+            throw bad_input("{} needs a regular expression", option);
+        }
+    }
+    if (!options.epoch_regex.empty() && !options.epoch_end_regex.empty()) {
+        throw bad_input("--epoch-regex and --epoch-end-regex mark the same epochs: give the one that fits the lines");
     }
     require(study.repeat >= 0, "--repeat", study.repeat, "0 or more");
     require(study.position >= 0, "--position", study.position, "0 or more");

@@ -119,8 +119,11 @@ void SignalRelay::handle(int signal, bool from_terminal) {
             interrupting_signal_ = signal;
             interrupted_.request_stop();
         }
-    } else if (!from_terminal) {
-        kill(child_, signal);
+    } else {
+        child_asked_to_end_ = child_asked_to_end_ || asks_to_end(signal);
+        if (!from_terminal) {
+            kill(child_, signal);
+        }
     }
     if (signal == SIGTSTP) {
         stop_as_asked();
@@ -130,7 +133,7 @@ void SignalRelay::handle(int signal, bool from_terminal) {
 std::variant<Child, Child::Failure> Child::start(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::string>>& environment, SignalRelay& relay,
-    std::optional<int> output) {
+    std::optional<std::array<int, 2>> outputs) {
     std::vector<std::string> variables;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view variable = *entry;
@@ -163,8 +166,9 @@ std::variant<Child, Child::Failure> Child::start(
     posix_spawnattr_setsigdefault(&attributes, &relay.to_default());
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    if (output) {
-        posix_spawn_file_actions_adddup2(&actions, *output, STDOUT_FILENO);
+    if (outputs) {
+        posix_spawn_file_actions_adddup2(&actions, outputs->front(), STDOUT_FILENO);
+        posix_spawn_file_actions_adddup2(&actions, outputs->back(), STDERR_FILENO);
     }
     pid_t pid = -1;
     int error = posix_spawnp(&pid, argv.front(), &actions, &attributes, argv.data(), envp.data());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <functional>
@@ -36,6 +37,8 @@ class SignalRelay {
     /// Stopped by a signal that asks this process to end while no child runs.
     std::stop_token interrupted() const { return interrupted_.get_token(); }
     int interrupting_signal() const { return interrupting_signal_; }
+    /// Whether any signal asked the child to end that came here, too.
+    bool child_asked_to_end() const { return child_asked_to_end_; }
 
     /// The child that signals go to.
     void attach(pid_t child);
@@ -55,6 +58,7 @@ class SignalRelay {
     files::Descriptor signals_, wake_;
     std::stop_source interrupted_;
     std::atomic<int> interrupting_signal_{0};
+    std::atomic<bool> child_asked_to_end_{false};
     std::mutex mutex_;  ///< guards child_ and resized_: no signal may go to a pid that was reaped
     pid_t child_ = -1;
     std::function<void()> resized_;
@@ -68,8 +72,8 @@ struct ChildEnd {
     rusage usage{};                  ///< of the command and those of its descendants that were waited for
 };
 
-/// The metered command: standard input, output and error as they are here, unless `output` replaces its
-/// output.
+/// The metered command: standard input, output and error as they are here, unless `outputs` replace the latter
+/// two.
 class Child {
   public:
     struct Failure {
@@ -81,7 +85,7 @@ class Child {
     static std::variant<Child, Failure> start(
         const std::vector<std::string>& command,
         const std::vector<std::pair<std::string, std::string>>& environment, SignalRelay& relay,
-        std::optional<int> output);
+        std::optional<std::array<int, 2>> outputs);
 
     /// Waits for the command, not for its descendants. `ended` is called at once when it has ended.
     template <typename Ended>

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/csv.h"
@@ -92,9 +93,10 @@ void MllogReader::read(std::string_view line, std::vector<Message>& messages) {
     }
 }
 
-EpochRegexReader::EpochRegexReader(const std::string& pattern) {
+EpochRegexReader::EpochRegexReader(const std::string& pattern, Line line) : pattern_(pattern), line_(line) {
     // std::regex has no named groups: their names are taken out, and their numbers noted.
     std::string plain;
+    std::optional<std::size_t> epoch_group;
     std::size_t group = 0;
     bool in_class = false;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -114,20 +116,44 @@ EpochRegexReader::EpochRegexReader(const std::string& pattern) {
                     loss_group_ = group;
                 } else if (name == "samples") {
                     samples_group_ = group;
+                } else if (name == "epoch") {
+                    epoch_group = group;
                 } else {
-                    throw bad_input("--epoch-regex: a group can be named loss or samples, not '{}'", name);
+                    throw bad_input("{}: a group can be named epoch, loss or samples, not '{}'", option(), name);
                 }
                 i += close + 1;
             } else if (!rest.starts_with('?')) {
-                ++group;
+                epoch_groups_.push_back(++group);
             }
         }
+    }
+    if (epoch_group) {
+        epoch_groups_ = {*epoch_group};
     }
     try {
         // libstdc++'s breadth-first matcher: no pattern takes exponential time, which the command would wait for.
         regex_ = std::regex(plain, std::regex::ECMAScript | std::regex_constants::__polynomial);
     } catch (const std::regex_error& error) {
-        throw bad_input("--epoch-regex '{}' is no regular expression: {}", pattern, error.what());
+        throw bad_input("{} is no regular expression: {}", option(), error.what());
+    }
+}
+
+std::string EpochRegexReader::option() const {
+    return fmt::format("{} '{}'", line_ == Line::at_end ? "--epoch-end-regex" : "--epoch-regex", pattern_);
+}
+
+std::optional<std::int64_t> EpochRegexReader::epoch_of(const std::cmatch& match) const {
+    for (const std::size_t group : epoch_groups_) {
+        if (const auto number = match[group].matched ? csv::integer(match[group].str()) : std::nullopt) {
+            return number;
+        }
+    }
+    return std::nullopt;
+}
+
+void EpochRegexReader::start(std::vector<Message>& messages) {
+    if (line_ == Line::at_end) {
+        begin(messages);
     }
 }
 
@@ -139,27 +165,45 @@ void EpochRegexReader::read(std::string_view line, std::vector<Message>& message
     if (!std::regex_search(line.data(), line.data() + line.size(), match, regex_)) {
         return;
     }
-    if (open_) {
-        finish(messages);
-        messages.back().loss = number(match, loss_group_);
-        messages.back().samples = number(match, samples_group_);
+    const Values values{number(match, loss_group_), number(match, samples_group_)};
+    const auto epoch = epoch_of(match);
+    if (epoch && std::exchange(epoch_, epoch) == epoch) {
+        repeated_ = {values.loss ? values.loss : repeated_.loss,
+                     values.samples ? values.samples : repeated_.samples};
+        return;
     }
-    Message begin;
-    begin.event = Message::Event::begin;
-    begin.name = "epoch";
-    begin.source = "regex";
-    messages.push_back(begin);
-    open_ = true;
+    const Values repeated = std::exchange(repeated_, {});
+    if (line_ == Line::at_end) {
+        end(values, messages);
+    } else if (open_) {
+        end({repeated.loss ? repeated.loss : values.loss, repeated.samples ? repeated.samples : values.samples},
+            messages);
+    }
+    begin(messages);
 }
 
 void EpochRegexReader::finish(std::vector<Message>& messages) {
-    if (std::exchange(open_, false)) {
-        Message end;
-        end.event = Message::Event::end;
-        end.name = "epoch";
-        end.source = "regex";
-        messages.push_back(end);
+    if (open_ && line_ == Line::at_begin) {
+        end(repeated_, messages);
     }
+}
+
+void EpochRegexReader::begin(std::vector<Message>& messages) {
+    Message& begin = messages.emplace_back();
+    begin.event = Message::Event::begin;
+    begin.name = "epoch";
+    begin.source = "regex";
+    open_ = true;
+}
+
+void EpochRegexReader::end(const Values& values, std::vector<Message>& messages) {
+    Message& end = messages.emplace_back();
+    end.event = Message::Event::end;
+    end.name = "epoch";
+    end.source = "regex";
+    end.loss = values.loss;
+    end.samples = values.samples;
+    open_ = false;
 }
 
 }  // namespace joulemark::meter

@@ -46,6 +46,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* socket_variable = "JOULEMARK_SOCKET";
+constexpr const char* unbuffered_variable = "PYTHONUNBUFFERED";
 /// Ranks of one node start together: one that has not come so long after the sampler does not run the meter.
 constexpr auto ranks_come_within = 5s;
 
@@ -82,15 +83,19 @@ LogReaders make_readers(const RunOptions& options) {
     if (!options.epoch_regex.empty()) {
         readers.push_back(std::make_unique<EpochRegexReader>(options.epoch_regex));
     }
+    if (!options.epoch_end_regex.empty()) {
+        readers.push_back(
+            std::make_unique<EpochRegexReader>(options.epoch_end_regex, EpochRegexReader::Line::at_end));
+    }
     return readers;
 }
 
 /// None where nobody reads the output.
-std::unique_ptr<OutputTap> make_tap(LogReaders readers, SignalRelay& relay, OutputTap::Take take) {
+std::unique_ptr<OutputTap> make_tap(LogReaders readers, SignalRelay& relay, Clock& clock, OutputTap::Take take) {
     if (readers.empty()) {
         return nullptr;
     }
-    auto tap = before_child([&] { return std::make_unique<OutputTap>(std::move(readers), std::move(take)); });
+    auto tap = before_child([&] { return std::make_unique<OutputTap>(std::move(readers), clock, std::move(take)); });
     relay.on_resize([tap = tap.get()] { tap->copy_window_size(); });
     return tap;
 }
@@ -99,8 +104,12 @@ std::unique_ptr<OutputTap> make_tap(LogReaders readers, SignalRelay& relay, Outp
 template <typename Started, typename Ended>
 ChildEnd run_command(const RunOptions& options, const std::string& socket_path, SignalRelay& relay,
                      OutputTap* tap, Started&& started, Ended&& ended) {
-    auto start = Child::start(options.command, {{socket_variable, socket_path}}, relay,
-                              tap == nullptr ? std::nullopt : std::optional(tap->command_side()));
+    std::vector<std::pair<std::string, std::string>> environment{{socket_variable, socket_path}};
+    if (tap != nullptr && tap->invites_buffering() && std::getenv(unbuffered_variable) == nullptr) {
+        environment.emplace_back(unbuffered_variable, "1");  // else a line arrives when its epoch is long over
+    }
+    auto start = Child::start(options.command, environment, relay,
+                              tap == nullptr ? std::nullopt : std::optional(tap->command_sides()));
     if (const auto* failure = std::get_if<Child::Failure>(&start)) {
         say(fmt::format("joulemark: {}", failure->sentence));
         return {.exit_status = failure->exit_status};
@@ -111,7 +120,7 @@ ChildEnd run_command(const RunOptions& options, const std::string& socket_path, 
     }
     const ChildEnd end = std::get<Child>(start).wait(std::forward<Ended>(ended));
     if (tap != nullptr) {
-        tap->finish();
+        tap->finish(end.exit_status != 0 || relay.child_asked_to_end());
     }
     return end;
 }
@@ -315,7 +324,7 @@ int MeteredRun::run(LogReaders readers) {
         finish({.exit_status = 128 + signal, .signal = signal}, now_ns, now_ns);
         return 128 + signal;
     }
-    const auto tap = make_tap(std::move(readers), relay_, [this](Message message) {
+    const auto tap = make_tap(std::move(readers), relay_, *machine_.clock, [this](Message message) {
         message.rank = identity_.ranks.rank;
         const auto hold = machine_.clock->hold();
         take(std::move(message), machine_.clock->now_ns());
@@ -331,6 +340,12 @@ int MeteredRun::run(LogReaders readers) {
         },
         [&] { end_ns = machine_.clock->now_ns(); });
     relay_.on_resize(nullptr);
+    if (tap && started) {
+        std::ranges::copy(tap->doubts(), std::back_inserter(warnings_));
+        if (identity_.ranks.rank == 0) {  // the others often print nothing
+            std::ranges::copy(tap->unmatched(), std::back_inserter(warnings_));
+        }
+    }
     if (election_) {
         sampler_.edge();  // if no other rank runs any longer, the wait does not belong to the command
         end_ns = wait_for_ranks(end_ns);
@@ -436,9 +451,10 @@ void MeteredRun::finish(const ChildEnd& end, std::int64_t begin_ns, std::int64_t
 int run_as_member(const RunOptions& options, const launch::RankEnvironment& ranks, SignalRelay& relay,
                   const Election::Member& member, LogReaders readers) {
     MarkerSender sender(member.socket_path);
-    const auto tap = make_tap(std::move(readers), relay, [&](Message message) {
+    MonotonicClock clock;
+    const auto tap = make_tap(std::move(readers), relay, clock, [&](Message message) {
         message.rank = ranks.rank;
-        message.time_ns = MonotonicClock().now_ns();
+        message.time_ns = clock.now_ns();
         sender.send(message);
     });
     const ChildEnd end = run_command(

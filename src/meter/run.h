@@ -25,7 +25,7 @@ struct RunOptions {
     std::optional<double> power_cap_w, sm_clock_mhz;
 
     bool mllog = false;
-    std::string epoch_regex;  ///< "": none
+    std::string epoch_regex, epoch_end_regex;  ///< "": none
 
     struct Study {
         std::string name;

@@ -152,6 +152,9 @@ class Statuses(RunTest):
             ["--repeat", "-1"],
             ["--position", "-1"],
             ["--epoch-regex", ""],
+            ["--epoch-end-regex", ""],
+            ["--epoch-end-regex", "("],
+            ["--epoch-regex", "a", "--epoch-end-regex", "b"],
         ):
             done = self.run_metered("true", options=options)
             self.assertEqual(done.returncode, 2, options)
@@ -237,6 +240,24 @@ class Streams(RunTest):
         done = self.run_metered("cat", self.path("data"), options=["--mllog", "--epoch-regex", "z+"], text=False)
         self.assertEqual(done.stdout, data)
 
+    def test_tapped_streams_of_one_file_keep_their_order(self):
+        script = "for i in $(seq 500); do echo out $i; echo error $i >&2; done"
+        done = self.run_metered("sh", "-c", script, options=["-q", "--mllog"], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, capture_output=False)
+        self.assertEqual(done.stdout, "".join(f"out {i}\nerror {i}\n" for i in range(1, 501)))
+
+    def test_tapped_streams_of_two_files_stay_two(self):
+        done = self.run_metered("sh", "-c", "echo out; echo error >&2", options=["-q", "--epoch-regex", "x+"])
+        self.assertIn("error\n", done.stderr)
+        self.assertEqual(done.stdout, "out\n")
+
+    def test_a_closed_stream_stays_closed_and_no_file_takes_its_place(self):
+        closed = self.run_metered("sh", "-c", "test -e /proc/self/fd/2 || echo closed", preexec_fn=lambda: os.close(2))
+        self.assertEqual(closed.stdout, "closed\n")
+        for path in glob.glob(os.path.join(self.host_folder(), "*")):
+            with open(path) as file:
+                self.assertNotIn("joulemark: ", file.read(), path)
+
     def test_tapped_output_arrives_at_once(self):
         process = self.start("sh", "-c", "printf partial; read line; echo $line",
                              options=["--mllog"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -257,7 +278,8 @@ class Marks(RunTest):
             ":::MLLOG " + json.dumps({"key": key, "value": value, "metadata": {"epoch_num": 1}})
             for key, value in (("train_samples", 640), ("epoch_start", None), ("epoch_stop", None))
         )
-        done = self.run_metered("echo", lines, options=["--mllog"])
+        script = 'while read -r line; do echo "$line"; sleep 0.2; done'  # in one write they would have no times
+        done = self.run_metered("sh", "-c", script, options=["--mllog"], input=lines + "\n")
         self.assertEqual(done.stdout, lines + "\n")
         rows = [row for row in self.regions() if row["source"] == "mllog"]
         self.assertEqual([(r["event"], r["name"], r["index"]) for r in rows],
@@ -265,12 +287,61 @@ class Marks(RunTest):
         self.assertEqual(rows[2]["samples"], "640")
 
     def test_a_regular_expression(self):
-        script = "for i in 1 2 3; do echo Epoch $i loss 0.$i; done"
+        script = "for i in 1 2 3; do echo Epoch $i loss 0.$i; sleep 0.2; done"
         self.run_metered("sh", "-c", script, options=["--epoch-regex", r"^Epoch \d+ loss (?<loss>\S+)"])
         rows = [row for row in self.regions() if row["source"] == "regex"]
         self.assertEqual([r["event"] for r in rows], ["begin", "end", "begin", "end", "begin", "end"])
         self.assertEqual([r["index"] for r in rows], ["0", "0", "1", "1", "2", "2"])
         self.assertEqual([r["loss"] for r in rows], ["", "0.2", "", "0.3", "", ""])
+
+    def epochs(self, script, *options):
+        """Their durations in seconds, and what the summary says."""
+        done = self.run_metered("sh", "-c", script, options=options)
+        begins, epochs = {}, []
+        for row in self.regions():
+            if row["source"] == "regex" and row["event"] == "begin":
+                begins[row["index"]] = int(row["time_ns"])
+            elif row["source"] == "regex" and row["event"] == "end":
+                epochs.append((int(row["time_ns"]) - begins[row["index"]]) / 1e9)
+        self.assertEqual([line for line in self.document("end.json")["warnings"] if line not in done.stderr], [])
+        return epochs, done.stderr
+
+    def test_lines_at_the_ends_of_epochs(self):
+        script = "for i in 1 2 3; do sleep 0.4; echo Epoch $i done; done"
+        epochs, said = self.epochs(script, "--epoch-end-regex", r"^Epoch (\d+)")
+        self.assertEqual(len(epochs), 3)
+        self.assertTrue(all(0.35 < epoch < 0.8 for epoch in epochs), epochs)
+        self.assertIn("epochs   3, mean 4", said)
+        self.assertNotIn("warning  --epoch", said)
+
+    def test_lines_taken_for_begins_are_told_to_look_like_ends(self):
+        script = "for i in 1 2 3; do sleep 0.5; echo Epoch $i done; done"
+        epochs, said = self.epochs(script, "--epoch-regex", r"^Epoch (\d+)")
+        self.assertIn("give the pattern as --epoch-end-regex", said)
+
+    def test_lines_of_one_epoch_on_standard_error(self):
+        script = (r"for e in 0 1; do for s in 0 1; do printf '\rEpoch %s step %s' $e $s >&2; sleep 0.2; done; done; "
+                  "echo >&2")
+        epochs, said = self.epochs(script, "--epoch-regex", r"Epoch (\d+)")
+        self.assertEqual(len(epochs), 2)
+        self.assertIn("\nEpoch 1 step 1\n", said)  # text mode: of '\\r'
+
+    def test_a_python_that_buffers_is_asked_not_to(self):
+        script = f"{sys.executable} -c 'import time\nfor i in range(3): print(f\"Epoch {{i}}\"); time.sleep(0.4)'"
+        epochs, said = self.epochs(script, "--epoch-regex", r"^Epoch (\d+)")
+        self.assertEqual(len(epochs), 3)
+        self.assertTrue(all(0.3 < epoch < 1 for epoch in epochs), epochs)
+
+    def test_lines_that_were_held_back_mark_nothing_and_say_so(self):
+        script = r"sleep 0.3; printf 'Epoch 0\nEpoch 1\nEpoch 2\n'"
+        epochs, said = self.epochs(script, "--epoch-regex", r"^Epoch (\d+)")
+        self.assertEqual(epochs, [])
+        self.assertIn("the times of 3 regions are not known", said)
+
+    def test_a_pattern_that_matches_nothing_is_told(self):
+        for i, options in enumerate((["--epoch-regex", "^Epcoh"], ["--mllog"])):
+            done = self.run_metered("sh", "-c", "echo Epoch 0; echo Epoch 1 >&2", options=[*options, "--run-id", f"r{i}"])
+            self.assertIn(" matched no line of the 2 on standard output and standard error", done.stderr)
 
     def test_the_command_and_idle_time_are_regions(self):
         self.run_metered("true", options=["--idle-s", "0.2"])
@@ -379,7 +450,8 @@ class Signals(RunTest):
         self.assertIn(b"ended by signal 2", printed)
 
     def test_a_tapped_command_still_sees_a_terminal(self):
-        words = self.command("sh", "-c", "test -t 1 && echo terminal; stty size <&1", options=["--epoch-regex", "x"])
+        words = self.command("sh", "-c", "test -t 1 && test -t 2 && echo terminal; stty size <&1",
+                             options=["--epoch-regex", "x"])
         status, printed = self.on_terminal(words, b"", lambda _: True)
         self.assertEqual(status, 0)
         self.assertTrue(printed.startswith(b"terminal\r\n"), printed)

@@ -79,6 +79,47 @@ TEST(EpochRegexReader, NamedGroupsStandOnTheEpochThatTheLineEnds) {
     EXPECT_FALSE(messages[0].loss);
 }
 
+std::vector<Message::Event> events(const std::vector<Message>& messages) {
+    std::vector<Message::Event> events;
+    for (const Message& message : messages) {
+        events.push_back(message.event);
+    }
+    return events;
+}
+
+TEST(EpochRegexReader, LinesThatRepeatTheNumberAreOfOneEpoch) {
+    using enum Message::Event;
+    for (const char* pattern : {R"((\w+ )?Epoch (\d+) .* loss (?<loss>\S+))",
+                                R"(Epoch (?<epoch>\d+) step (\d+) loss (?P<loss>\S+))"}) {
+        EpochRegexReader reader(pattern);
+        auto messages = read(reader, {"Epoch 0 step 0 loss 9", "Epoch 0 step 1 loss 8", "Epoch 1 step 0 loss 7",
+                                      "Epoch 1 step 1 loss 6"});
+        reader.finish(messages);
+        ASSERT_EQ(events(messages), (std::vector{begin, end, begin, end})) << pattern;
+        EXPECT_EQ(messages[1].loss, 8) << "the last one of the epoch";
+        EXPECT_EQ(messages[3].loss, 6);
+    }
+    EpochRegexReader unnumbered("Epoch (one|two)");
+    EXPECT_EQ(read(unnumbered, {"Epoch one", "Epoch one"}).size(), 3U);
+}
+
+TEST(EpochRegexReader, LinesAtTheEndsOfEpochsMarkFromTheCommandsStart) {
+    using enum Message::Event;
+    EpochRegexReader reader(R"(^Epoch (\d+) took .* loss (?<loss>\S+) n (?<samples>\d+))",
+                            EpochRegexReader::Line::at_end);
+    std::vector<Message> messages;
+    reader.start(messages);
+    for (const char* line : {"loading", "Epoch 1 took 5 s loss 9 n 5", "Epoch 1 took 5 s loss 8 n 5",
+                             "Epoch 2 took 5 s loss 7 n 6"}) {
+        reader.read(line, messages);
+    }
+    reader.finish(messages);
+    ASSERT_EQ(events(messages), (std::vector{begin, end, begin, end, begin})) << "what follows the last is no epoch";
+    EXPECT_EQ(messages[1].loss, 9);
+    EXPECT_EQ(messages[1].samples, 5);
+    EXPECT_EQ(messages[3].loss, 7);
+}
+
 TEST(EpochRegexReader, SaysWhatIsWrongWithAPattern) {
     EXPECT_THROW(EpochRegexReader("(unclosed"), Error);
     EXPECT_THROW(EpochRegexReader("(?<accuracy>x)"), Error);
@@ -109,6 +150,16 @@ TEST(LineCutter, GivesTheSameLinesHoweverTheStreamIsCut) {
         }
         EXPECT_EQ(lines, expected);
     }
+}
+
+TEST(LineCutter, TheLastLineNeedsNoEnd) {
+    LineCutter cutter;
+    std::vector<std::string> lines;
+    const auto take = [&](std::string_view line) { lines.emplace_back(line); };
+    cutter.feed("a\rb", take);
+    cutter.finish(take);
+    cutter.finish(take);
+    EXPECT_EQ(lines, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(LineCutter, SkipsALineTooLongAndFindsTheNext) {

@@ -148,11 +148,11 @@ TEST(MessageIndex, RegionsOfOneNameNest) {
 
 TEST(MessageIndex, AnAbortClosesAsAnEndDoes) {
     MessageIndex index;
-    const auto begin = Message::Event::begin, abort = Message::Event::abort;
+    using enum Message::Event;
     EXPECT_EQ(index.of(edge(begin)), 0);
     EXPECT_EQ(index.of(edge(begin)), 1);
     EXPECT_EQ(index.of(edge(abort)), 1);
-    EXPECT_EQ(index.of(edge(Message::Event::end)), 0);
+    EXPECT_EQ(index.of(edge(end)), 0);
     EXPECT_EQ(parse_message(to_json(edge(abort, 2, 7)))->event, abort);
 }
 

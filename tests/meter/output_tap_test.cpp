@@ -15,6 +15,7 @@ namespace {
 /// Makes a mark of each line.
 class EveryLine final : public LogReader {
   public:
+    std::string option() const override { return "every line"; }
     void read(std::string_view line, std::vector<Message>& messages) override {
         messages.emplace_back().name = line;
     }
@@ -63,16 +64,84 @@ TEST(OutputTap, WhatTheCommandLeftArrivesHoweverSlowlyItIsTaken) {
     readers.push_back(std::make_unique<EveryLine>());
     int taken = 0;
     {
-        OutputTap tap(std::move(readers), [&](Message) {
+        MonotonicClock clock;
+        OutputTap tap(std::move(readers), clock, [&](Message) {
             ++taken;
             std::this_thread::sleep_for(std::chrono::milliseconds(60));
         });
-        ASSERT_EQ(write(tap.command_side(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
+        ASSERT_EQ(write(tap.command_sides().front(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
         tap.start();
         tap.finish();
     }
     EXPECT_EQ(captured.end(), data);
     EXPECT_EQ(taken, 40);
+}
+
+/// Begins and ends of regions as what each of `reads` brought makes them, and what the tap has to say.
+struct Told {
+    std::vector<Message::Event> events;
+    std::vector<std::string> doubts, unmatched;
+};
+
+Told told_by(std::unique_ptr<LogReader> reader, const std::vector<std::pair<int, std::string>>& reads,
+             bool cut_short = false) {
+    Told told;
+    std::vector<std::unique_ptr<LogReader>> readers;
+    readers.push_back(std::move(reader));
+    Captured captured;
+    MonotonicClock clock;
+    OutputTap tap(std::move(readers), clock, [&](const Message& message) { told.events.push_back(message.event); });
+    const int input = dup(tap.command_sides().front());
+    tap.start();
+    for (const auto& [after_ms, text] : reads) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+        EXPECT_EQ(write(input, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
+    tap.finish(cut_short);
+    close(input);
+    captured.end();
+    told.doubts = tap.doubts();
+    told.unmatched = tap.unmatched();
+    return told;
+}
+
+std::unique_ptr<LogReader> epochs(EpochRegexReader::Line line = EpochRegexReader::Line::at_begin) {
+    return std::make_unique<EpochRegexReader>(R"(^Epoch (\d+))", line);
+}
+
+TEST(OutputTap, LinesThatArriveAtOnceMarkNoTimes) {
+    using enum Message::Event;
+    const Told told = told_by(epochs(), {{0, "Epoch 0\n"},
+                                          {200, "Epoch 1\nEpoch 2\n"},
+                                          {200, "Epoch 3\n"},
+                                          {200, "Epoch 4\n"}});
+    EXPECT_EQ(told.events, (std::vector{begin, abort, begin, abort, begin, abort, begin, end, begin, end}));
+    ASSERT_EQ(told.doubts.size(), 1U);
+    EXPECT_TRUE(told.doubts[0].starts_with("the times of 3 regions are not known")) << told.doubts[0];
+}
+
+TEST(OutputTap, TheLastEpochOfACommandThatWasCutShortIsNone) {
+    using enum Message::Event;
+    const Told told = told_by(epochs(), {{0, "Epoch 0\n"}, {100, "Epoch 1\n"}}, true);
+    EXPECT_EQ(told.events, (std::vector{begin, end, begin, abort}));
+}
+
+TEST(OutputTap, TellsLinesAtTheEndsOfEpochsFromThoseAtTheirBegins) {
+    const std::vector<std::pair<int, std::string>> reads{{300, "Epoch 0\n"}, {300, "Epoch 1\n"}, {300, "Epoch 2\n"}};
+    const Told told = told_by(epochs(), reads);
+    ASSERT_EQ(told.doubts.size(), 1U);
+    EXPECT_TRUE(told.doubts[0].ends_with("--epoch-end-regex")) << told.doubts[0];
+    EXPECT_TRUE(told_by(epochs(EpochRegexReader::Line::at_end), reads).doubts.empty());
+    EXPECT_TRUE(
+        told_by(epochs(), {{0, "Epoch 0\n"}, {300, "Epoch 1\n"}, {300, "Epoch 2\n"}, {300, "done\n"}})
+            .doubts.empty());
+}
+
+TEST(OutputTap, SaysWhatNoLineAnswered) {
+    EXPECT_EQ(told_by(epochs(), {{0, "loss\nloss\nend"}}).unmatched,
+              std::vector<std::string>{"--epoch-regex '^Epoch (\\d+)' matched no line of the 3 on standard output and "
+                                       "standard error: it marked nothing"});
+    EXPECT_TRUE(told_by(epochs(), {{0, "Epoch 0"}}).unmatched.empty());
 }
 
 }  // namespace
