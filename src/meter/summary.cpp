@@ -99,15 +99,20 @@ std::string mean_power_text(const Sum& sum, const Component& component) {
                : fmt::format(", mean {} W{}", report::number_text(sum.power_w), of);
 }
 
-/// Why there is no energy of a component, from the sensors that could have told it.
+/// Why there is no energy of a component, from the first sensor that could have told it and from the estimate, which
+/// the user can do something about.
 std::string reason(const sensors::Machine& machine, std::string_view scope) {
+    std::string text;
     for (const sensors::SensorReport& report : machine.reports) {
+        const bool estimate = report.name.starts_with("cpu-estimate");
         if (report.status == "unavailable" && report.scope.starts_with(scope) &&
-            (report.quantity.starts_with("energy") || report.quantity.starts_with("power"))) {
-            return fmt::format(" ({})", report.reason);
+            (report.quantity.starts_with("energy") || report.quantity.starts_with("power")) &&
+            (text.empty() || estimate)) {
+            text += text.empty() ? "" : "; ";
+            text += estimate ? fmt::format("{}: {}", report.reason, report.remedy) : report.reason;
         }
     }
-    return "";
+    return text.empty() ? "" : fmt::format(" ({})", text);
 }
 
 /// What a counter went through that it may not have come out of whole; "" if nothing.

@@ -118,21 +118,28 @@ void discover_cpu_estimate(Discovery& discovery) {
         }
         return;
     }
+    const CpuInfo cpu = read_cpu_info(discovery.files);
     if (!discovery.options.estimate_cpu) {
-        discovery.machine.warnings.push_back(
-            "CPU energy is not measured; --estimate cpu would add an estimate, labelled as such");
-        discovery.unavailable(name, "power", scope,
-                              {"no estimate unless asked for", "--estimate cpu adds a labelled estimate"});
+        // What asking would do: nothing, where the rated power has to be told first.
+        const bool told = discovery.environment.contains(rated_variable);
+        const Failure failure{
+            "no estimate unless asked for",
+            told || rated_power(discovery, cpu)
+                ? "--estimate cpu adds a labelled estimate"
+                : fmt::format("--estimate cpu adds a labelled estimate, with {} set to the rated power of the "
+                              "processors that this machine uses",
+                              rated_variable)};
+        discovery.machine.warnings.push_back(fmt::format("CPU energy is not measured: {}", failure.remedy));
+        discovery.unavailable(name, "power", scope, failure);
         return;
     }
-    const CpuInfo cpu = read_cpu_info(discovery.files);
     const Result<RatedPower> rated = rated_power(discovery, cpu);
     FileTree::Opened stat = discovery.files.open(ProcStat::path);
     if (!rated || !stat.file) {
         const Failure failure =
             rated ? Failure{"the utilisation cannot be read", "mount /proc"} : rated.failure();
         discovery.machine.warnings.push_back(
-            fmt::format("CPU energy is neither measured nor estimated: {}", failure.reason));
+            fmt::format("CPU energy is neither measured nor estimated: {}: {}", failure.reason, failure.remedy));
         discovery.unavailable(name, "power", scope, failure);
         return;
     }

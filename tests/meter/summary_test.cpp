@@ -65,6 +65,24 @@ TEST(Summary, WithoutSensorsThereIsNoEnergyAndAReason) {
     EXPECT_THAT(text, Not(HasSubstr(" J")));
 }
 
+TEST(Summary, SaysWhatAnEstimateWants) {
+    sensors::Machine machine;
+    sensors::SensorReport rapl{};
+    rapl.name = "rapl";
+    rapl.quantity = "energy";
+    rapl.scope = "cpu package";
+    rapl.status = "unavailable";
+    rapl.reason = "no RAPL here";
+    sensors::SensorReport estimate = rapl;
+    estimate.name = "cpu-estimate cpu";
+    estimate.quantity = "power";
+    estimate.reason = "the rated power is not known";
+    estimate.remedy = "set JOULEMARK_CPU_RATED_W";
+    machine.reports = {rapl, estimate};
+    EXPECT_THAT(summary(input(), machine),
+                HasSubstr("CPU (no RAPL here; the rated power is not known: set JOULEMARK_CPU_RATED_W)"));
+}
+
 TEST(Summary, SaysSimulatedAndEstimated) {
     auto in = input();
     in.energies = {entry("gpu0", "gpu", "simulated", 2000, {}), entry("cpu", "cpu", "estimated", {}, 500)};

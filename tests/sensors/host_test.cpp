@@ -95,6 +95,10 @@ TEST(CpuEstimate, never_without_being_asked) {
     EXPECT_THAT(found.sources(), IsEmpty());
     EXPECT_THAT(found.machine.warnings, ElementsAre(HasSubstr("--estimate cpu")));
     EXPECT_EQ(found.status("cpu-estimate cpu"), "unavailable");
+    EXPECT_THAT(found.machine.warnings.front(), Not(HasSubstr("JOULEMARK_CPU_RATED_W")));
+    const Found guest(discover_cpu_estimate, FixtureTree("virtual_machine"));
+    EXPECT_THAT(guest.machine.warnings, ElementsAre(HasSubstr("--estimate cpu adds a labelled estimate, with "
+                                                              "JOULEMARK_CPU_RATED_W set")));
 }
 
 TEST(CpuEstimate, is_labelled_and_says_how) {
