@@ -15,7 +15,7 @@ using nlohmann::json;
 /// Others, such as a seed, must not tell repeats of one configuration apart.
 constexpr std::array factor_keys{"workload",     "gpus",        "gpus_per_node", "local_batch",
                                  "global_batch", "power_cap_w", "sm_clock_mhz",  "dataset_samples",
-                                 "precision"};
+                                 "precision",    "warmup_epochs"};
 
 const json* find_by(const json& rows, const char* key, const std::string& value) {
     const auto found =

@@ -7,7 +7,7 @@ namespace joulemark::store {
 
 /// PRAGMA user_version of the database. A database of another version is made again from the run files,
 /// so there are no migrations: raise it with every change of schema_sql or of the meaning of a column.
-inline constexpr int schema_version = 5;
+inline constexpr int schema_version = 6;
 
 /// Described in docs/schema.md. No STRICT tables: the SQLite of many clusters' Python cannot open them.
 /// Keys start with the host, so that everything of one host is one range of the file.

@@ -234,6 +234,18 @@ class PythonModule(MarkTest):
         self.assertEqual([(r["index"], r["open"], r["samples"]) for r in epochs],
                          [(0, False, 100), (1, False, 100), (2, True, None)])
 
+    def test_warm_up_epochs_are_told_by_the_program_or_on_the_command_line(self):
+        program = ["import joulemark, time", "for i in joulemark.epochs(range(3)): time.sleep(0.5 if i == 0 else 0.1)"]
+        for options, text in (([], [*program, "joulemark.config(warmup_epochs=1)"]),
+                              (["--factor", "warmup_epochs=1"], [*program, "joulemark.config(warmup_epochs=0)"])):
+            results = self.path(f"results{len(options)}")
+            subprocess.run([JOULEMARK, "run", "-q", "-o", results, *options, "--", "python3", "-c", "\n".join(text)],
+                           check=True, timeout=100, env=self.environment())
+            analysis = subprocess.run([JOULEMARK, "analyze", results, "--json"], check=True, capture_output=True)
+            (run,) = json.loads(analysis.stdout)["runs"]
+            self.assertLess(run["epoch_time_s"], 0.25)
+            self.assertEqual(run["factors"]["warmup_epochs"], 1)
+
     def test_a_message_too_long_is_lost_alone(self):
         rows = self.python("import joulemark; joulemark.note(text='x' * 10**6); joulemark.begin('a')")
         self.assertEqual([r["event"] for r in rows], ["begin"])
