@@ -25,7 +25,8 @@ struct Command {
 };
 
 /// Parses, answers --help (returns false, the caller returns 0), and turns CLI11's complaints into one
-/// bad_input sentence. `app` carries the command's name, description and, in its footer, an example.
-bool parse(CLI::App& app, const Arguments& arguments);
+/// bad_input sentence. `app` carries the command's name, description and, in its footer, an example; `rest` is
+/// what the command line takes that CLI11 does not see.
+bool parse(CLI::App& app, const Arguments& arguments, std::string_view rest = "");
 
 }  // namespace joulemark::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <system_error>
 
@@ -15,6 +16,7 @@
 
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
@@ -69,8 +71,31 @@ std::string complaint(const CLI::ParseError& error) {
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing")) {
         return text.substr(0, text.find(':')) + " needs a value";
     }
+    constexpr std::string_view unconverted = "Could not convert: ", between = " = ";
+    if (const std::size_t at = text.find(between);
+        text.starts_with(unconverted) && at != std::string::npos) {
+        const std::string value = text.substr(at + between.size());
+        return fmt::format("{} '{}' is no {}", text.substr(unconverted.size(), at - unconverted.size()), value,
+                           csv::number(value) ? "whole number in range" : "number");
+    }
     return text;
 }
+
+/// CLI11 knows neither the tool that a command is of nor what it does not parse itself.
+class UsageFormatter final : public CLI::Formatter {
+  public:
+    explicit UsageFormatter(std::string_view rest) : rest_(rest) {}
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string usage = CLI::Formatter::make_usage(app, "joulemark " + name);
+        if (const std::size_t end = usage.find_last_not_of('\n'); !rest_.empty() && end != std::string::npos) {
+            usage.insert(end + 1, ' ' + rest_);
+        }
+        return usage;
+    }
+
+  private:
+    std::string rest_;
+};
 
 /// What is still buffered fails only now: on a full disk the result must not be lost in silence.
 void finish_output() {
@@ -101,7 +126,8 @@ void survive_file_size_limit() {
 
 }  // namespace
 
-bool parse(CLI::App& app, const Arguments& arguments) {
+bool parse(CLI::App& app, const Arguments& arguments, std::string_view rest) {
+    app.formatter(std::make_shared<UsageFormatter>(rest));
     std::vector<std::string> reversed(arguments.options.rbegin(), arguments.options.rend());
     try {
         app.parse(reversed);

@@ -61,7 +61,7 @@ void check(const meter::RunOptions& options) {
 int run_command(const Arguments& arguments) {
     CLI::App app(
         "Meters a command: its time, energy and hardware use. Input and output stay its own, signals are\n"
-        "passed on, and its exit status is kept: joulemark run [OPTIONS] -- COMMAND",
+        "passed on, and its exit status is kept.",
         "run");
     app.footer("Example: joulemark run --tag model=resnet50 -o results -- python train.py --epochs 3");
     meter::RunOptions options;
@@ -109,7 +109,7 @@ int run_command(const Arguments& arguments) {
         ->type_name("H,H")
         ->delimiter(',');
     app.add_flag("-q,--quiet", options.quiet, "no summary");
-    if (!parse(app, arguments)) {
+    if (!parse(app, arguments, "-- COMMAND [ARGUMENTS]")) {
         return 0;
     }
     if (arguments.child.empty() || arguments.child.front().empty()) {

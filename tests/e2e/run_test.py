@@ -159,6 +159,11 @@ class Statuses(RunTest):
             done = self.run_metered("true", options=options)
             self.assertEqual(done.returncode, 2, options)
             self.assertRegex(done.stderr, r"\Ajoulemark: [^\n]+\n\Z", options)
+        for options, said in ((["--rate", "abc"], "--rate 'abc' is no number"),
+                              (["--repeat", "1.5"], "--repeat '1.5' is no whole number")):
+            self.assertIn(said, self.run_metered("true", options=options).stderr)
+        done = subprocess.run([JOULEMARK, "run", "--help"], capture_output=True, text=True)
+        self.assertIn("\nUsage: joulemark run [OPTIONS] -- COMMAND [ARGUMENTS]\n", done.stdout)
         done = subprocess.run([JOULEMARK, "run", "-o", self.results], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(self.run_metered("").returncode, 2)
