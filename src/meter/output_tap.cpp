@@ -201,12 +201,12 @@ void OutputTap::read(std::string_view line, std::vector<Message>& messages) {
 /// `messages` are those of one read. Where a region both begins and ends in it, the lines have waited for each
 /// other somewhere, and nobody knows the times of any edge of that name among them.
 void OutputTap::doubt(std::vector<Message>& messages) {
-    std::set<std::string> begun;
+    std::set<std::pair<std::string, std::optional<std::int64_t>>> begun;
     std::set<std::string> whole;
     for (const Message& message : messages) {
         if (message.event == Message::Event::begin) {
-            begun.insert(message.name);
-        } else if (message.event == Message::Event::end && begun.contains(message.name)) {
+            begun.emplace(message.name, message.index);
+        } else if (message.event == Message::Event::end && begun.contains({message.name, message.index})) {
             whole.insert(message.name);
         }
     }

@@ -75,7 +75,7 @@ auto before_child(Prepare&& prepare) {
 
 using LogReaders = std::vector<std::unique_ptr<LogReader>>;
 
-LogReaders make_readers(const RunOptions& options) {
+LogReaders make_readers(const RunOptions& options, const launch::RankEnvironment& ranks) {
     LogReaders readers;
     if (options.mllog) {
         readers.push_back(std::make_unique<MllogReader>());
@@ -84,8 +84,11 @@ LogReaders make_readers(const RunOptions& options) {
         readers.push_back(std::make_unique<EpochRegexReader>(options.epoch_regex));
     }
     if (!options.epoch_end_regex.empty()) {
-        readers.push_back(
-            std::make_unique<EpochRegexReader>(options.epoch_end_regex, EpochRegexReader::Line::at_end));
+        auto reader =
+            std::make_unique<EpochRegexReader>(options.epoch_end_regex, EpochRegexReader::Line::at_end);
+        if (ranks.rank == 0) {  // one that never prints would have an epoch open for ever
+            readers.push_back(std::move(reader));
+        }
     }
     return readers;
 }
@@ -478,7 +481,7 @@ std::string election_key(const launch::RankEnvironment& ranks, const launch::Loo
 int run(const RunOptions& options) {
     const launch::Lookup lookup = [](const char* name) { return std::getenv(name); };
     const launch::RankEnvironment ranks = launch::rank_environment(lookup);
-    LogReaders readers = make_readers(options);
+    LogReaders readers = make_readers(options, ranks);
     const auto signals = before_child([] { return std::make_unique<SignalRelay>(); });
     SignalRelay& relay = *signals;
     std::optional<Election::Sampler> election;

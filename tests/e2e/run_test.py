@@ -618,6 +618,17 @@ class Ranks(RunTest):
         self.assertEqual(len(told), 3)
         self.assertEqual(told, {rank: rank + 10 for rank in range(4) if rank + 10 != end["exit_status"]})
 
+    def test_lines_at_the_ends_of_epochs_are_those_of_rank_0(self):
+        script = ("import os, time\nfor i in range(2):\n  time.sleep(0.3)\n"
+                  "  if os.environ['OMPI_COMM_WORLD_RANK'] == '0': print('Epoch', i, 'done', flush=True)")
+        options = ["--epoch-end-regex", r"^Epoch (\d+) done"]
+        processes = [self.rank(rank, 2, script, options=options, stdout=subprocess.DEVNULL) for rank in (1, 0)]
+        self.assertEqual([process.wait(60) for process in processes], [0, 0])
+        rows = [(r["event"], r["index"], r["rank"]) for r in self.regions() if r["name"] == "epoch"]
+        self.assertEqual(rows, [("begin", "0", "0"), ("end", "0", "0"), ("begin", "1", "0"), ("end", "1", "0"),
+                                ("begin", "2", "0")])
+        self.assertEqual(self.document("end.json")["warnings"], [])
+
     def test_a_rank_that_fails_beside_the_sampler_fails_the_run(self):
         for other, told in (("sys.exit(7)", 7), ("os.kill(os.getppid(), signal.SIGKILL)", None)):
             with self.subTest(told=told):

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -118,6 +119,17 @@ TEST(OutputTap, LinesThatArriveAtOnceMarkNoTimes) {
     EXPECT_EQ(told.events, (std::vector{begin, abort, begin, abort, begin, abort, begin, end, begin, end}));
     ASSERT_EQ(told.doubts.size(), 1U);
     EXPECT_TRUE(told.doubts[0].starts_with("the times of 3 regions are not known")) << told.doubts[0];
+}
+
+TEST(OutputTap, ARankThatLagsDoesNotHoldLinesBack) {
+    using enum Message::Event;
+    const auto line = [](const std::string& key, int epoch) {
+        return fmt::format(R"(:::MLLOG {{"key": "{}", "metadata": {{"epoch_num": {}}}}})", key, epoch) + '\n';
+    };
+    const Told told = told_by(std::make_unique<MllogReader>(),
+                              {{0, line("epoch_start", 0) + line("epoch_start", 0)},
+                               {200, line("epoch_stop", 0) + line("epoch_start", 1) + line("epoch_stop", 0)}});
+    EXPECT_EQ(told.events, (std::vector{begin, begin, end, begin, end}));
 }
 
 TEST(OutputTap, TheLastEpochOfACommandThatWasCutShortIsNone) {
