@@ -107,7 +107,7 @@ std::optional<study::Used> used(const std::filesystem::path& run_folder) {
     }
     const auto command = store::summarise_run(run).command.value_or(store::RegionSummary{});
     const auto measured_j = command.sum.measured_j();
-    return measured_j ? std::optional(study::Used{*measured_j, command.energy_j.has_value()}) : std::nullopt;
+    return measured_j ? std::optional(study::Used{*measured_j, command.energy_j.has_value(), command.sum.simulated()}) : std::nullopt;
 }
 
 study::Site find_site(const study::Study& study) {

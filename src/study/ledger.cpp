@@ -10,7 +10,8 @@
 namespace joulemark::study {
 
 std::string text(const Used& used) {
-    return (used.is_total ? "" : "at least ") + report::energy_text(used.energy_j);
+    return (used.is_total ? "" : "at least ") + report::energy_text(used.energy_j) +
+           (used.simulated ? " (simulated)" : "");
 }
 
 std::string configuration_key(const PlannedRun& run) {
@@ -24,7 +25,7 @@ void Ledger::Sum::add(std::optional<double> value) {
 
 void Ledger::add(const PlannedRun& run, std::optional<Used> used, std::optional<double> wall_s,
                  std::optional<double> disk_bytes) {
-    is_total_ = is_total_ && used.value_or(Used{}).is_total;
+    note(used);
     for (Sums* sums : {&all_, &by_configuration_[configuration_key(run)]}) {
         sums->energy_j.add(used ? std::optional(used->energy_j) : std::nullopt);
         sums->wall_s.add(wall_s);
@@ -34,7 +35,12 @@ void Ledger::add(const PlannedRun& run, std::optional<Used> used, std::optional<
 
 void Ledger::spend(std::optional<Used> used) {
     spent_j_ += used.value_or(Used{}).energy_j;
+    note(used);
+}
+
+void Ledger::note(const std::optional<Used>& used) {
     is_total_ = is_total_ && used.value_or(Used{}).is_total;
+    simulated_ = simulated_ || used.value_or(Used{}).simulated;
 }
 
 std::optional<Ledger::Estimate> Ledger::estimate(const PlannedRun& run) const {

@@ -13,9 +13,10 @@ namespace joulemark::study {
 struct Used {
     double energy_j = 0;
     bool is_total = true;  ///< else it used at least that
+    bool simulated = false;
 };
 
-/// "3500 J", "at least 3500 J".
+/// "3500 J", "at least 3500 J (simulated)".
 std::string text(const Used& used);
 
 /// What finished runs took, and from that what the next one will.
@@ -28,7 +29,7 @@ class Ledger {
     /// Energy of a failed attempt: used, but no measure of its configuration.
     void spend(std::optional<Used> used);
 
-    Used used() const { return {all_.energy_j.total + spent_j_, is_total_}; }
+    Used used() const { return {all_.energy_j.total + spent_j_, is_total_, simulated_}; }
     bool has_energy() const { return all_.energy_j.count > 0; }
     double disk_bytes() const { return all_.disk_bytes.total; }
 
@@ -54,10 +55,11 @@ class Ledger {
         Sum energy_j, wall_s, disk_bytes;
     };
     std::optional<double> mean(const PlannedRun& run, Sum Sums::*of) const;
+    void note(const std::optional<Used>& used);
 
     Sums all_;
     double spent_j_ = 0;
-    bool is_total_ = true;
+    bool is_total_ = true, simulated_ = false;
     std::map<std::string, Sums> by_configuration_;
 };
 

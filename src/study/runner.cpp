@@ -106,7 +106,6 @@ class Runner {
     bool keep_plan();
     std::string status_line(const PlannedRun& run, double elapsed_s) const;
     std::string wall_text(double seconds) const;
-    std::string energy_text(const Used& used) const;
     std::string energy_so_far() const;
     int summary();
 
@@ -182,15 +181,11 @@ std::string Runner::wall_text(double seconds) const {
     return report::duration_text(seconds) + (study_.simulation ? " of real time" : "");
 }
 
-std::string Runner::energy_text(const Used& used) const {
-    return text(used) + (study_.simulation ? " (simulated)" : "");
-}
-
 /// With a budget of all runs in the directory, else of those of this call.
 std::string Runner::energy_so_far() const {
     const std::string of =
         options_.budget_j ? "of " + report::energy_text(*options_.budget_j) : "in this call";
-    return fmt::format("{} {}", energy_text(ledger_.used()), of);
+    return fmt::format("{} {}", text(ledger_.used()), of);
 }
 
 std::string Runner::status_line(const PlannedRun& run, double elapsed_s) const {
@@ -293,7 +288,7 @@ void Runner::attempt(const PlannedRun& run) {
         ledger_.add(run, used, seconds_since(turn_), known ? std::optional(known->disk_bytes) : std::nullopt);
         rest_ = remaining(study_, runs_, done_, ledger_, run.position);
         progress_.say(fmt::format("{}: {}{}; {}", title, wall_text(wall_s),
-                                  used ? ", " + energy_text(*used) : "",
+                                  used ? ", " + text(*used) : "",
                                   rest_.text(study_.simulation.has_value())));
         return;
     }
@@ -390,7 +385,7 @@ bool Runner::exceeds_budget(const PlannedRun& run) {
     progress_.warn(
         fmt::format("joulemark: stopped before {}: {} are used, it would take about {} ({}), and the budget "
                     "is {}",
-                    run.id, energy_text(ledger_.used()), energy_text({next_j}),
+                    run.id, text(ledger_.used()), report::energy_text(next_j),
                     estimate ? estimate->source : "no estimate", report::energy_text(*options_.budget_j)));
     return true;
 }

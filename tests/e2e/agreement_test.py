@@ -110,7 +110,7 @@ class Agreement(unittest.TestCase):
         with open(path, "w") as file:
             file.write(f"study: s\nlauncher: local\nfactors: {{gpus: [2]}}\nworkload: {{command: [{SIMULATOR}, train]}}\n")
         told = self.good(JOULEMARK, "sweep", path, "-o", self.dir, JOULEMARK_SIM=self.state).stderr
-        self.assertRegex(told, r"\[1/1\] .*, at least [0-9.]+ Wh\n")
+        self.assertRegex(told, r"\[1/1\] .*, at least [0-9.]+ Wh \(simulated\); 1 of 1 runs done\n")
         (run,) = self.agreed().values()
         self.assertNotIn("energy_j", run)
 
