@@ -40,6 +40,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.sensitivity = sensitivity_of(model.runs, model.configurations);
     model.wall_calibration = wall_calibrations(model.runs);
     model.least_energy = least_energy_of(model.configurations);
+    refuse_without_minimum(model.laws, model.least_energy);
     model.batch_knees = batch_knees(model.configurations);
     model.hardware = compare_hardware(model.configurations);
     model.published = compare_with_published(model.configurations);

@@ -126,18 +126,30 @@ json wall_json(const WallCalibration& calibration) {
 }
 
 json least_energy_json(const LeastEnergy& least) {
-    const stats::Optimum& optimum = least.optimum;
-    return {{"factor", least.factor},
-            {"group", least.group},
-            {"value", finite(optimum.at)},
-            {"ci95", interval(optimum.ci95)},
-            {"epoch_energy_j", finite(optimum.value)},
-            {"interior", optimum.interior},
-            {"interior_share", optimum.interior_share},
-            {"time_form", stats::info(optimum.first).id},
-            {"power_form", stats::info(optimum.second).id},
-            {"n_levels", least.n_levels},
-            {"simulated", least.simulated}};
+    json entry{{"factor", least.factor},
+               {"group", least.group},
+               {"measured", {{"level", least.measured_at}, {"epoch_energy_j", summary_json(least.measured)}}},
+               {"value", nullptr},
+               {"ci95", nullptr},
+               {"epoch_energy_j", nullptr},
+               {"interior", false},
+               {"interior_share", nullptr},
+               {"time_form", nullptr},
+               {"power_form", nullptr},
+               {"reason", least.reason},
+               {"departure", finite(least.departure)},
+               {"n_levels", least.n_levels},
+               {"simulated", least.simulated}};
+    if (const auto& optimum = least.optimum) {
+        entry["value"] = finite(optimum->at);
+        entry["ci95"] = interval(optimum->ci95);
+        entry["epoch_energy_j"] = finite(optimum->value);
+        entry["interior"] = optimum->interior;
+        entry["interior_share"] = optimum->interior_share;
+        entry["time_form"] = stats::info(optimum->first).id;
+        entry["power_form"] = stats::info(optimum->second).id;
+    }
+    return entry;
 }
 
 json knee_json(const BatchKnee& knee) {
@@ -210,6 +222,12 @@ json law_json(const Law& law) {
                                         {"ci95", interval(mean.ci95)},
                                         {"pi95", interval(law.fit->prediction_at(x))}});
     }
+    const stats::LackOfFit& lack = law.fit->lack;
+    entry["lack_of_fit"] = {{"repeats_p", maybe(lack.repeats_p)},
+                            {"curvature_p", maybe(lack.curvature_p)},
+                            {"departure", finite(lack.departure)},
+                            {"at", finite(lack.at)},
+                            {"significant", lack.significant()}};
     entry["diagnostics"] = {{"heteroscedasticity_p", maybe(stats::heteroscedasticity_p(*law.fit))},
                             {"influential_levels", stats::influential_levels(*law.fit)}};
     return entry;

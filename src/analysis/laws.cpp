@@ -80,9 +80,18 @@ void append_laws(std::vector<Law>& laws, const Series& series, const char* respo
         laws.push_back(std::move(common));
         return;
     }
+    const stats::LawFit& best = selection.fits[*selection.selected];
+    const bool fits = !best.lack.significant();
+    if (!fits) {
+        common.reason = fmt::format("no form fits: the best, {}, {}", stats::info(best.form).formula, best.lack.text());
+    }
     for (std::size_t i = 0; i < selection.fits.size(); ++i) {
         Law law = common;
         law.fit = std::move(selection.fits[i]);
+        if (!fits) {
+            laws.push_back(std::move(law));
+            continue;
+        }
         law.selected = selection.selected == i;
         law.reason = law.selected ? selection.reason : "";
         if (law.selected && law.n_levels == 3) {

@@ -235,7 +235,11 @@ struct WallCalibration {
 struct LeastEnergy {
     std::string factor;
     nlohmann::json group = nlohmann::json::object();
-    stats::Optimum optimum;
+    double measured_at = 0;                 ///< the level whose measured mean is least
+    stats::Summary measured;                ///< the energy per epoch there
+    std::optional<stats::Optimum> optimum;  ///< of the fitted laws; none where they miss what was measured
+    std::string reason;                     ///< why there is none
+    double departure = 0;                   ///< the largest, of the laws' product from a measured mean; relative
     std::size_t n_levels = 0;
     bool simulated = false;
 };

@@ -26,7 +26,9 @@ using analysis::Model;
 using analysis::RunMetrics;
 using analysis::Value;
 using nlohmann::json;
+using report::level_text;
 using report::number_text;
+using report::plus_minus_text;
 using report::Table;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -67,6 +69,12 @@ struct Varying {
     }
 };
 
+/// ", local_batch=64": which of several groups; "" for the only one.
+std::string where_text(const Varying& varying, const json& group) {
+    const std::string text = varying.text(group);
+    return text.empty() ? "" : ", " + text;
+}
+
 std::string factor_cell(const json& factors, const std::string& name) {
     return factors.contains(name) ? store::factor_text(factors[name]) : "-";
 }
@@ -76,14 +84,14 @@ std::string cell(const Value& value) {
 }
 
 /// "12.34 ± 0.05", the half-width of the 95 % interval; "12.34 (1 run)" for a preliminary mean.
+std::string summary_text(const stats::Summary& summary) {
+    return summary.ci95 ? plus_minus_text(summary.mean, summary.ci95->half_width())
+                        : number_text(summary.mean) + " (1 run)";
+}
+
 std::string mean_cell(const Configuration& configuration, std::string_view metric) {
     const auto found = configuration.metrics.find(metric);
-    if (found == configuration.metrics.end()) {
-        return "-";
-    }
-    const std::string mean = number_text(found->second.mean);
-    return found->second.ci95 ? fmt::format("{} ± {}", mean, number_text(found->second.ci95->half_width()))
-                              : mean + " (1 run)";
+    return found == configuration.metrics.end() ? "-" : summary_text(found->second);
 }
 
 std::string estimate_text(const stats::Estimate& estimate) {
@@ -195,6 +203,7 @@ std::string parameters_text(const stats::LawFit& fit) {
 std::string laws_text(const Model& model, const Varying& varying) {
     Table table({"", "response", "over", "where", "levels", "law", "parameters [95 % interval]", "R2", "AICc",
                  "leave-one-out %"});
+    std::string unfit;
     for (const Law& law : model.laws) {
         if (law.response == "energy_j") {
             continue;  // whole runs: in --json
@@ -207,15 +216,23 @@ std::string laws_text(const Model& model, const Varying& varying) {
             const Value error = law.fit->loo_rmse ? Value(100 * *law.fit->loo_rmse) : std::nullopt;
             row.insert(row.end(), {std::string(stats::info(law.fit->form).formula), parameters_text(*law.fit),
                                    fmt::format("{:.4f}", law.fit->r2), cell(law.fit->aicc), cell(error)});
+            const std::string why = law.selected || law.reason.empty()
+                                        ? ""
+                                        : fmt::format("{} over {}{}: {}\n", law.response, over,
+                                                      where_text(varying, law.group), law.reason);
+            if (!unfit.ends_with(why)) {  // once for all forms of a series
+                unfit += why;
+            }
         } else {
             row.push_back(law.reason);
         }
         table.add(row);
     }
     return section(
-        "Laws", table,
-        "* selected: least AICc, leave-one-out error among equals. Fitted to configurations, not to single "
-        "runs.");
+               "Laws", table,
+               "* selected: least AICc, leave-one-out error among equals. Fitted to configurations, not to single "
+               "runs.") +
+           unfit;
 }
 
 std::string lines_text(const std::vector<EnergyLine>& lines, std::string_view title, std::string_view unit,
@@ -253,17 +270,33 @@ std::string regressions_text(const Model& model, const Varying& varying) {
 }
 
 std::string least_energy_text(const Model& model, const Varying& varying) {
-    Table table(
-        {"factor", "where", "least energy per epoch at", "95 % interval", "epoch energy J", "levels"});
+    Table table({"factor", "where", "measured least at", "epoch energy J", "fitted least at", "95 % interval",
+                 "epoch energy J", "fit is off by up to", "levels"});
     for (const analysis::LeastEnergy& least : model.least_energy) {
-        const stats::Optimum& optimum = least.optimum;
-        table.add({least.factor, varying.text(least.group),
-                   number_text(optimum.at) + (optimum.interior ? "" : " (end of the levels)"),
-                   fmt::format("[{}, {}]", number_text(optimum.ci95.low), number_text(optimum.ci95.high)),
-                   number_text(optimum.value), std::to_string(least.n_levels)});
+        std::vector<std::string> row{least.factor, varying.text(least.group), level_text(least.measured_at),
+                                     summary_text(least.measured)};
+        if (const auto& optimum = least.optimum) {
+            row.insert(row.end(), {number_text(optimum->at) + (optimum->interior ? "" : " (end of the levels)"),
+                                   fmt::format("[{}, {}]", number_text(optimum->ci95.low),
+                                               number_text(optimum->ci95.high)),
+                                   number_text(optimum->value)});
+        } else {
+            row.insert(row.end(), {"-", "-", "-"});
+        }
+        row.push_back(fmt::format("{:.1f} %", 100 * std::abs(least.departure)));
+        row.push_back(std::to_string(least.n_levels));
+        table.add(row);
     }
-    return section("Least energy", table,
-                   "From the laws of epoch time and mean power; the interval repeats their selection.");
+    std::string text = section("Least energy", table,
+                               "Fitted: from the laws of epoch time and mean power; the interval repeats their "
+                               "selection.");
+    for (const analysis::LeastEnergy& least : model.least_energy) {
+        if (!least.reason.empty()) {
+            text += fmt::format("not fitted: {}{}: {}\n", least.factor, where_text(varying, least.group),
+                                least.reason);
+        }
+    }
+    return text;
 }
 
 std::string knees_text(const Model& model, const Varying& varying) {

@@ -114,6 +114,31 @@ std::string number_text(double value) {
     return fmt::format("{:.{}f}", value, std::max(0, 4 - whole_digits));
 }
 
+std::string level_text(double value) {
+    return std::isnan(value)                                        ? "-"
+           : value == std::floor(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
+                                                                    : fmt::format("{:.6g}", value);
+}
+
+std::string plus_minus_text(double value, double half_width) {
+    if (!std::isfinite(value) || !std::isfinite(half_width)) {
+        return fmt::format("{} ± {}", number_text(value), number_text(half_width));
+    }
+    const auto leading = [](double number) {
+        return number == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(number))));
+    };
+    if (value != 0 && (leading(value) < -3 || leading(value) >= 7)) {
+        const double unit = std::pow(10.0, leading(value));
+        return fmt::format("({})e{:+03d}", plus_minus_text(value / unit, half_width / unit), leading(value));
+    }
+    const int most = std::max(0, 5 - leading(value));
+    const int decimals = half_width > 0 ? std::clamp(1 - leading(half_width), 0, most) : std::min(most, 3);
+    const double last = std::pow(10.0, -decimals);
+    return half_width > 0 && half_width < last / 2
+               ? fmt::format("{:.{}f} ± <{:.{}f}", value, decimals, last, decimals)
+               : fmt::format("{:.{}f} ± {:.{}f}", value, decimals, half_width, decimals);
+}
+
 std::string energy_text(double joules) {
     if (std::isnan(joules)) {
         return "-";

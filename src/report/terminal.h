@@ -31,6 +31,10 @@ std::string energy_text(double joules);
 std::string duration_text(double seconds);
 /// Four significant digits, no exponent for ordinary magnitudes. "-" for NaN.
 std::string number_text(double value);
+/// Levels and counts, with as few digits as tell them apart: "250", "0.5".
+std::string level_text(double value);
+/// "782.4 ± 4.9": both rounded where the half-width has two digits, the value to six digits at most.
+std::string plus_minus_text(double value, double half_width);
 
 /// Whether `stream` is a terminal that wants colour (NO_COLOR and TERM=dumb honoured).
 bool wants_colour(std::FILE* stream);

@@ -34,6 +34,23 @@ std::optional<Form> form_named(std::string_view id);
 /// The form's value at x for parameters in the order of its FormInfo.
 double evaluate(Form form, std::span<const double> parameters, double x);
 
+/// How far a law is from the means that it was fitted to, and whether chance explains it (docs/methods.md,
+/// "Lack of fit").
+struct LackOfFit {
+    std::optional<double> repeats_p;    ///< F test against the pure error of repeats; none without repeats
+    std::optional<double> curvature_p;  ///< F test of a bend that is left in the residuals; none with few levels
+    double departure = 0, at = 0;       ///< the largest, of the law from a mean (relative), and its level
+
+    /// Too far from a mean, and not by chance: the form does not describe these levels.
+    bool significant() const;
+    /// "gives 4.3 % more than was measured at 250, which the scatter of repeats does not explain (p = 0.0002)".
+    std::string text() const;
+};
+
+/// The largest departure of a curve with `parameters` fitted to `means`, from the residuals log mean - log
+/// curve, and the F test against pure error (Fisher 1922; Draper and Smith 1998, section 2.1).
+LackOfFit lack_of_fit(const LevelMeans& means, const Eigen::VectorXd& log_residuals, int parameters);
+
 /// A law fitted to the means of configurations by least squares of logarithms, weighted where the numbers
 /// of repeats differ (docs/methods.md, "Laws").
 struct LawFit {
@@ -46,6 +63,7 @@ struct LawFit {
         0;  ///< what one run scatters beyond that, from repeats; with its degrees of freedom
     int repeat_df = 0;
     double r2 = 0;                   ///< of logarithms
+    LackOfFit lack;
     std::optional<double> aicc;      ///< absent when there are too few levels for the correction
     std::optional<double> loo_rmse;  ///< relative error at a level that the fit did not see
     Eigen::VectorXd x, log_residuals, leverage, weights;  ///< per level, sorted by x

@@ -78,7 +78,12 @@ std::optional<Optimum> least_product(std::span<const Form> first_candidates, std
                     .interior = least.interior,
                     .interior_share = 0,
                     .first = first_fit.form,
-                    .second = second_fit.form};
+                    .second = second_fit.form,
+                    .parameters = static_cast<int>(first_fit.parameters.size() + second_fit.parameters.size()),
+                    .fitted = {}};
+    for (const double x : first_fit.x) {
+        optimum.fitted.push_back(first_fit.value(x) * second_fit.value(x));
+    }
     std::mt19937_64 random(seed);
     std::vector<double> optima;
     int made = 0, interior = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "stats/selection.h"
 
@@ -18,6 +19,8 @@ struct Optimum {
     double interior_share = 0;  ///< of resampled studies whose optimum was interior; ci95 is theirs alone
                                 ///< where the optimum itself is
     Form first = Form::power, second = Form::power;  ///< selected
+    int parameters = 0;                              ///< of both together
+    std::vector<double> fitted;                      ///< the product at each level, sorted by it
 };
 
 /// Selects a law for each of two responses over the same levels and finds the least product. The interval is

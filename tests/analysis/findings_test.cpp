@@ -122,9 +122,32 @@ TEST(LeastEnergy, IsFoundPerSeriesOverCaps) {
     const Model model = analyze(records);
     ASSERT_EQ(model.least_energy.size(), 2u);
     for (const LeastEnergy& least : model.least_energy) {
-        EXPECT_TRUE(least.optimum.interior);
-        EXPECT_NEAR(least.optimum.at, 133.8, 1);  // where the derivative of cap x seconds is 0
+        EXPECT_TRUE(least.optimum->interior);
+        EXPECT_NEAR(least.optimum->at, 133.8, 1);  // where the derivative of cap x seconds is 0
+        EXPECT_EQ(least.measured_at, 125);
+        EXPECT_NEAR(least.measured.mean, 0.88 * 125 * (3500 + 72000 * std::exp(-125 / 32.0)), 1e-6);
     }
+}
+
+// A plateau below 200 W and steps in power: no product of smooth laws goes through it, and repeats show that.
+TEST(LeastEnergy, IsTheMeasuredOneWhereTheLawsMissIt) {
+    std::vector<store::RunRecord> records;
+    const std::map<int, double> watts{{100, 80}, {150, 118}, {200, 185}, {250, 190}, {300, 260}};
+    for (const auto& [cap, power] : watts) {
+        for (const double noise : {0.997, 1.0, 1.003}) {
+            records.push_back(imported_record(
+                std::to_string(records.size()), {{"workload", "resnet50"}, {"gpus", 1}, {"power_cap_w", cap}},
+                {{"epoch_time_s", 4000 * std::pow(cap / 100.0, -0.6) * noise}, {"mean_power_w", power}}));
+        }
+    }
+    const Model model = analyze(records);
+    ASSERT_EQ(model.least_energy.size(), 1u);
+    const LeastEnergy& least = model.least_energy[0];
+    EXPECT_FALSE(least.optimum);
+    EXPECT_NE(least.reason.find("the scatter of repeats does not explain"), std::string::npos) << least.reason;
+    EXPECT_EQ(least.measured_at, 100);
+    EXPECT_NEAR(least.measured.mean, 320000, 1);
+    EXPECT_EQ(least.measured.n, 3u);
 }
 
 TEST(Footprint, IsMeasuredEnergyTimesIntensityAndPrice) {

@@ -99,6 +99,34 @@ TEST(Laws, AGrowingDataSetIsNoScalingLaw) {
     EXPECT_TRUE(model.scaling.empty());
 }
 
+/// Energy per epoch over caps with a minimum between them: no form of ours has one.
+std::vector<store::RunRecord> over_caps(int repeats) {
+    std::vector<store::RunRecord> records;
+    for (const int cap : {100, 125, 150, 175, 200, 225, 250}) {
+        for (int repeat = 0; repeat < repeats; ++repeat) {
+            const double seconds = (3500 + 72000 * std::exp(-cap / 32.0)) * (1 + 0.002 * repeat);
+            records.push_back(run_record(std::to_string(records.size()),
+                                         {{"workload", "resnet50"}, {"gpus", 1}, {"power_cap_w", cap}}, seconds, 1,
+                                         0.88 * cap));
+        }
+    }
+    return records;
+}
+
+TEST(Laws, NoFormFitsAMinimumBetweenTheLevels) {
+    for (const int repeats : {1, 3}) {
+        const Model model = analyze(over_caps(repeats));
+        const auto energy = laws_over(model, "power_cap_w", "epoch_energy_j");
+        ASSERT_FALSE(energy.empty());
+        for (const Law* law : energy) {
+            EXPECT_FALSE(law->selected) << stats::info(law->fit->form).id;
+            EXPECT_TRUE(law->reason.starts_with("no form fits: the best, y = ")) << law->reason;
+        }
+        const auto time = laws_over(model, "power_cap_w", "epoch_time_s");
+        EXPECT_EQ(std::ranges::count(time, true, &Law::selected), 1) << repeats;
+    }
+}
+
 json study_factors(int gpus, int cap, int clock) {
     return {{"workload", "resnet50"},
             {"gpus", gpus},

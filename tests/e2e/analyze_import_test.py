@@ -95,6 +95,23 @@ class Tables(Results):
         self.assertLess(laws[selected[0]]["loo_rmse"], laws["power"]["loo_rmse"])
         self.assertAlmostEqual(laws["power"]["r2"], 0.89, places=2)
 
+    def test_no_law_contradicts_the_least_energy_beside_it(self):
+        self.good("import", os.path.join(TABLES, "caps.csv"), "-o", self.dir, "--map", CAPS_MAP, "--set",
+                  "gpus=1,workload=resnet50,hardware=V100,local_batch=256")
+        document = self.analysis()
+        energy = [law for law in document["laws"] if law["response"] == "epoch_energy_j"]
+        self.assertTrue(energy)
+        for law in energy:
+            self.assertFalse(law["selected"], law["form"])
+            self.assertTrue(law["reason"].startswith("no form fits"), law["reason"])
+        least, = document["least_energy"]
+        self.assertTrue(140 < least["value"] < 150)
+        self.assertEqual(least["measured"]["level"], 150)
+        self.assertLess(abs(least["measured"]["epoch_energy_j"]["mean"] / least["epoch_energy_j"] - 1), 0.02)
+        text = self.good("analyze", self.dir).stdout
+        self.assertEqual(text.count("no form fits"), 1, text)
+        self.assertIn("measured least at", text)
+
     def test_separators_byte_order_marks_and_columns_by_name(self):
         path = self.table("\ufeffgpus;energy_j;wall_time_s;note\n1;100;10;x\n2; 90 ;6;\n\n")
         self.good("import", path, "-o", self.dir)

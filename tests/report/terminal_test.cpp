@@ -27,6 +27,21 @@ TEST(Terminal, SparklineShowsGapsAsBlanks) {
     EXPECT_EQ(sparkline(flat, 2), "▅▅");
 }
 
+TEST(Terminal, AMeanAndItsIntervalAreRoundedAlike) {
+    EXPECT_EQ(plus_minus_text(782357.3, 4868.2), "782357 ± 4868");
+    EXPECT_EQ(plus_minus_text(12.3456, 0.0512), "12.346 ± 0.051");
+    EXPECT_EQ(plus_minus_text(123.4, 4.001e-8), "123.400 ± <0.001");
+    EXPECT_EQ(plus_minus_text(123.4, 0), "123.400 ± 0.000");
+    EXPECT_EQ(plus_minus_text(4.2316e7, 2.0e5), "(4.232 ± 0.020)e+07");
+    EXPECT_EQ(plus_minus_text(1.532e-7, 4e-9), "(1.532 ± 0.040)e-07");
+}
+
+TEST(Terminal, LevelsHaveAsFewDigitsAsTellThemApart) {
+    EXPECT_EQ(level_text(250.0), "250");
+    EXPECT_EQ(level_text(0.5), "0.5");
+    EXPECT_EQ(level_text(1281167), "1281167");
+}
+
 TEST(Terminal, QuantitiesAreShort) {
     EXPECT_EQ(energy_text(0.0123), "12.30 mJ");
     EXPECT_EQ(energy_text(7.2e6), "2.000 kWh");
