@@ -80,13 +80,6 @@ nlohmann::json configuration_factors(const store::RunRecord& record) {
         factors.erase(std::string(name));
     }
     const nlohmann::json& run_json = first_run_json(record);
-    if (!child(run_json, "study").is_object()) {  // a study's configuration is in its factors alone
-        for (const auto& [key, value] : child(run_json, "tags").items()) {
-            if (std::ranges::find(not_configuration, key) == not_configuration.end()) {
-                factors.emplace("tag." + key, value);
-            }
-        }
-    }
     std::size_t gpus = 0;
     for (const store::HostRecord& host : record.hosts) {
         for (const auto& device : child(host.run_json, "devices")) {

@@ -76,7 +76,7 @@ int run_command(const Arguments& arguments) {
                    "readings per second of slow energy counters (default 1, fewer where they cost too much)")
         ->type_name("HZ");
     app.add_option("--name", options.name, "name of the run (default: the command's)")->type_name("NAME");
-    app.add_option("--tag", tags, "keep a note with the run, repeatable")
+    app.add_option("--tag", tags, "keep a note with the run, repeatable; what is varied is a --factor")
         ->type_name("K=V")
         ->allow_extra_args(false);
     app.add_option("--factor", factors, "a value of the configuration, repeatable")

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/analyze.h"
 #include "records.h"
 
 namespace joulemark::analysis {
@@ -12,6 +13,17 @@ namespace {
 
 bool warned(const RunMetrics& run, const std::string& code) {
     return std::ranges::any_of(run.warnings, [&](const Warning& warning) { return warning.code == code; });
+}
+
+TEST(Configurations, ATagKeepsANoteAndTellsNoConfigurationsApart) {
+    std::vector<store::RunRecord> records;
+    for (const char* attempt : {"1", "2", "3"}) {
+        records.push_back(run_record(attempt, {{"workload", "x"}, {"gpus", 1}}, 10, 1));
+        records.back().hosts[0].run_json["tags"] = {{"try", attempt}};
+    }
+    const Model model = analyze(records);
+    ASSERT_EQ(model.configurations.size(), 1u);
+    EXPECT_EQ(model.configurations[0].runs.size(), 3u);
 }
 
 TEST(RunMetrics, FollowTheirDefinitions) {
