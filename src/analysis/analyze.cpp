@@ -8,6 +8,7 @@
 #include "analysis/copies.h"
 #include "analysis/crossover.h"
 #include "analysis/energy.h"
+#include "analysis/given.h"
 #include "analysis/laws.h"
 #include "analysis/least_energy.h"
 #include "analysis/metrics.h"
@@ -16,6 +17,7 @@
 #include "analysis/regressions.h"
 #include "analysis/sensitivity.h"
 #include "analysis/sharing.h"
+#include "analysis/trade_off.h"
 #include "analysis/wall_calibration.h"
 #include "analysis/warnings.h"
 
@@ -25,6 +27,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     Model model;
     model.runs = std::move(runs);
     std::ranges::sort(model.runs, {}, &RunMetrics::run);
+    std::ranges::for_each(model.runs, add_given);
     mark_copied_runs(model.runs);
     warn_of_shared_devices(model.runs);
     for (RunMetrics& run : model.runs) {
@@ -41,6 +44,7 @@ Model analyze(std::vector<RunMetrics> runs) {
     model.wall_calibration = wall_calibrations(model.runs);
     model.least_energy = least_energy_of(model.configurations);
     refuse_without_minimum(model.laws, model.least_energy);
+    model.trade_offs = trade_offs(model.configurations);
     model.batch_knees = batch_knees(model.configurations);
     model.hardware = compare_hardware(model.configurations);
     model.published = compare_with_published(model.configurations);

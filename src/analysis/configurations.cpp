@@ -2,6 +2,7 @@
 #include "analysis/configurations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "analysis/factors.h"
@@ -61,6 +62,18 @@ void append_scaling(std::vector<Series>& all, const std::vector<const Configurat
     std::ranges::move(fixed, std::back_inserter(all));
 }
 
+/// Of the runs, or of the repeats that the only row of a table is the mean of.
+std::optional<stats::Summary> summary_of(const Configuration& configuration, std::string_view metric) {
+    const auto values = configuration.values(metric);
+    if (values.size() != 1 || configuration.repeats() == 1) {
+        return stats::summarise(values);
+    }
+    const auto& sds = configuration.runs.front()->sd_given;
+    const auto sd = sds.find(std::string(metric));
+    return stats::summary_of(configuration.repeats(), values.front(),
+                             sd == sds.end() ? std::nullopt : std::optional(sd->second));
+}
+
 }  // namespace
 
 Value Configuration::number(std::string_view factor) const {
@@ -96,13 +109,26 @@ std::vector<Configuration> configurations_of(const std::vector<RunMetrics>& runs
     std::vector<Configuration> configurations;
     for (auto& [factors, configuration] : by_factors) {
         for (const MetricField& field : metric_fields()) {
-            if (const auto summary = stats::summarise(configuration.values(field.name))) {
+            if (const auto summary = summary_of(configuration, field.name)) {
                 configuration.metrics.emplace(field.name, *summary);
             }
         }
         configurations.push_back(std::move(configuration));
     }
     return configurations;
+}
+
+stats::Estimate ratio(const Configuration& a, const Configuration& b, std::string_view metric) {
+    const auto logs = [&](const Configuration& configuration) {
+        const stats::Summary& given = configuration.metrics.find(metric)->second;
+        auto values = configuration.values(metric);
+        if (values.size() == 1 && given.sd) {  // of the mean that a table gives, to first order
+            return stats::summary_of(given.n, std::log(given.mean), *given.sd / given.mean);
+        }
+        std::ranges::transform(values, values.begin(), [](double value) { return std::log(value); });
+        return *stats::summarise(values);
+    };
+    return stats::ratio(logs(a), logs(b));
 }
 
 bool any_simulated(const std::vector<const Configuration*>& configurations) {

@@ -11,6 +11,10 @@ namespace joulemark::analysis {
 /// The configurations point into `runs`.
 std::vector<Configuration> configurations_of(const std::vector<RunMetrics>& runs);
 
+/// Of two means of positive values, with its Welch interval; none from single runs. Precondition: both have
+/// the metric.
+stats::Estimate ratio(const Configuration& a, const Configuration& b, std::string_view metric);
+
 bool any_simulated(const std::vector<const Configuration*>& configurations);
 
 /// Configurations that differ in one factor (and in what follows from it) only, ordered by that factor.

@@ -2,47 +2,14 @@
 #include "analysis/crossover.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "analysis/configurations.h"
-#include "stats/distributions.h"
 
 namespace joulemark::analysis {
 namespace {
 
 using nlohmann::json;
-
-/// log of the ratio of two means of positive values, with its Welch interval; none from single runs.
-stats::Estimate log_ratio(const Configuration& a, const Configuration& b, const char* metric) {
-    const auto logs = [&](const Configuration& configuration) {
-        auto values = configuration.values(metric);
-        std::ranges::transform(values, values.begin(), [](double value) { return std::log(value); });
-        return *stats::summarise(values);
-    };
-    const stats::Summary one = logs(a), two = logs(b);
-    stats::Estimate ratio{one.mean - two.mean, std::nullopt};
-    if (one.sd && two.sd) {
-        const double va = *one.sd * *one.sd / static_cast<double>(one.n);
-        const double vb = *two.sd * *two.sd / static_cast<double>(two.n);
-        const double df =
-            va + vb > 0
-                ? (va + vb) * (va + vb) /
-                      (va * va / static_cast<double>(one.n - 1) + vb * vb / static_cast<double>(two.n - 1))
-                : 1;
-        const double half = va + vb > 0 ? stats::t95(df) * std::sqrt(va + vb) : 0;
-        ratio.ci95 = stats::Interval{ratio.value - half, ratio.value + half};
-    }
-    return ratio;
-}
-
-stats::Estimate exponential(stats::Estimate estimate) {
-    estimate.value = std::exp(estimate.value);
-    if (estimate.ci95) {
-        estimate.ci95 = stats::Interval{std::exp(estimate.ci95->low), std::exp(estimate.ci95->high)};
-    }
-    return estimate;
-}
 
 /// Their energies may be compared: both known, of the same components.
 bool comparable(const Configuration& a, const Configuration& b) {
@@ -107,8 +74,8 @@ std::vector<HardwareComparison> compare_hardware(const std::vector<Configuration
                                   .crossings = {},
                                   .simulated = comparison.simulated || simulated};
                     comparison.rows.push_back(
-                        {*level, exponential(log_ratio(*one, *other->second, "epoch_time_s")),
-                         exponential(log_ratio(*one, *other->second, "epoch_energy_j"))});
+                        {*level, ratio(*one, *other->second, "epoch_time_s"),
+                         ratio(*one, *other->second, "epoch_energy_j")});
                 }
                 for (auto& [group, comparison] : groups) {
                     if (comparison.rows.size() >= 2) {

@@ -96,7 +96,7 @@ json configuration_json(const Configuration& configuration) {
         names.push_back(run->run);
     }
     json entry{{"factors", configuration.factors},
-               {"n", configuration.runs.size()},
+               {"n", configuration.repeats()},
                {"preliminary", configuration.preliminary()},
                {"simulated", configuration.simulated()},
                {"runs", names},
@@ -150,6 +150,16 @@ json least_energy_json(const LeastEnergy& least) {
         entry["power_form"] = stats::info(optimum->second).id;
     }
     return entry;
+}
+
+json trade_off_json(const TradeOff& trade_off) {
+    return {{"group", trade_off.group},
+            {"fastest", {{"factors", trade_off.fastest}}},
+            {"frugal", {{"factors", trade_off.frugal}}},
+            {"time_ratio", estimate(trade_off.time_ratio)},
+            {"energy_ratio", estimate(trade_off.energy_ratio)},
+            {"significant", trade_off.significant()},
+            {"simulated", trade_off.simulated}};
 }
 
 json knee_json(const BatchKnee& knee) {
@@ -378,6 +388,7 @@ json document_without_regions(const Model& model) {
             {"sensitivity", list_of(model.sensitivity, sensitivity_json)},
             {"wall_calibration", list_of(model.wall_calibration, wall_json)},
             {"least_energy", list_of(model.least_energy, least_energy_json)},
+            {"trade_offs", list_of(model.trade_offs, trade_off_json)},
             {"batch_knees", list_of(model.batch_knees, knee_json)},
             {"hardware", list_of(model.hardware, hardware_json)},
             {"published", list_of(model.published, published_json)},

@@ -67,11 +67,11 @@ void append(std::vector<LeastEnergy>& list, const Series& series, int resamples)
                       .departure = lack.departure,
                       .n_levels = times.size(),
                       .simulated = any_simulated(series.members)};
-    for (const stats::Level& level : energies) {
-        const stats::Summary summary = *stats::summarise(level.values);
-        if (summary.mean < least.measured.mean) {
-            least.measured_at = level.x;
-            least.measured = summary;
+    for (const Configuration* member : series.members) {
+        const auto energy = member->metrics.find("epoch_energy_j");
+        if (energy != member->metrics.end() && energy->second.mean < least.measured.mean) {
+            least.measured_at = *member->number(series.factor);
+            least.measured = energy->second;
         }
     }
     if (lack.significant()) {

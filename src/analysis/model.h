@@ -100,8 +100,10 @@ struct RunMetrics : store::RunTotals {
     /// What one sample a second would have made of the mean power, relative to the samples there are.
     Value decimated_1hz_pct;
     std::optional<Quality> quality;
-    std::string train_seed;               ///< "" when the program did not tell it
-    std::vector<std::string> components;  ///< that energy_j adds up
+    std::string train_seed;                  ///< "" when the program did not tell it
+    std::vector<std::string> components;     ///< that energy_j adds up
+    std::size_t mean_of = 1;                 ///< repeats, where an imported row is their mean
+    std::map<std::string, double> sd_given;  ///< of one repeat, by metric, where the row tells it
 
     nlohmann::json provenance = nlohmann::json::object();
     std::vector<Coverage> coverage;
@@ -134,7 +136,9 @@ struct Configuration {
     std::map<std::string, stats::Summary, std::less<>>
         metrics;  ///< by MetricField::name; absent: not measured
 
-    bool preliminary() const { return runs.size() == 1; }
+    /// Runs, or what the only row of a table is the mean of.
+    std::size_t repeats() const { return runs.size() == 1 ? runs.front()->mean_of : runs.size(); }
+    bool preliminary() const { return repeats() == 1; }
     bool simulated() const { return std::ranges::any_of(runs, &RunMetrics::simulated); }
     Value number(std::string_view factor) const;  ///< a numeric factor
     Value mean(std::string_view metric) const;
@@ -244,6 +248,17 @@ struct LeastEnergy {
     bool simulated = false;
 };
 
+/// The most frugal configuration of a workload against its fastest.
+struct TradeOff {
+    nlohmann::json group = nlohmann::json::object();
+    nlohmann::json fastest, frugal;            ///< their factors
+    stats::Estimate time_ratio, energy_ratio;  ///< frugal over fastest; no interval from single runs
+    bool simulated = false;
+
+    /// Whether its energy is less by more than repeats scatter.
+    bool significant() const { return energy_ratio.ci95 && energy_ratio.ci95->high < 1; }
+};
+
 /// Quality over the global batch.
 struct BatchKnee {
     nlohmann::json group = nlohmann::json::object();
@@ -297,6 +312,7 @@ struct Model {
     std::vector<Sensitivity> sensitivity;
     std::vector<WallCalibration> wall_calibration;
     std::vector<LeastEnergy> least_energy;
+    std::vector<TradeOff> trade_offs;
     std::vector<BatchKnee> batch_knees;
     std::vector<HardwareComparison> hardware;
     std::vector<PublishedComparison> published;

@@ -138,6 +138,20 @@ std::string epoch_sources(const store::RunRecord& record) {
     return fmt::format("{}", fmt::join(sources, " + "));
 }
 
+/// The energy that another tool's table gives, of the components that it names.
+json imported_energy(const json& given) {
+    const std::vector<std::string> contains = given.value("components", std::vector<std::string>{});
+    json energy{{"window", "as given"}, {"method", "imported"}, {"contains", contains}};
+    const std::string source = "imported from " + text(given, "file");
+    if (contains.empty()) {
+        energy["text"] = source + "; its components are not known";
+    } else {
+        energy["lacks"] = not_measured(contains);
+        energy["text"] = fmt::format("{}: {}", source, contents_text(contains, energy["lacks"]));
+    }
+    return energy;
+}
+
 }  // namespace
 
 std::string contents_text(const std::vector<std::string>& contains, const std::vector<std::string>& lacks) {
@@ -197,10 +211,7 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
     auto lacks = not_measured(contains);
     json energy{{"window", "joulemark.command"}, {"contains", contains}, {"lacks", lacks}};
     if (metrics.imported) {
-        energy = {{"window", "as given"},
-                  {"method", "imported"},
-                  {"contains", json::array()},
-                  {"text", "imported; its components are not known"}};
+        energy = imported_energy(child(record.hosts.front().run_json, "imported"));
     } else if (contains.empty()) {
         energy["text"] = "no energy sensor: see unavailable";
     } else {
@@ -211,7 +222,7 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
     if (const auto partly = command.partly_measured(); !partly.empty()) {
         energy["partly_measured"] = partly;
     }
-    return {{"energy_j", energy},
+    json provenance{{"energy_j", energy},
             {"components", by_component},
             {"epoch_time_s",
              {{"marked_by", metrics.imported ? "imported" : epoch_sources(record)},
@@ -222,6 +233,10 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
             {"simulated", metrics.simulated},
             {"estimated", estimated},
             {"imported", metrics.imported}};
+    if (metrics.imported) {
+        provenance["given"] = child(record.hosts.front().run_json, "imported");
+    }
+    return provenance;
 }
 
 }  // namespace joulemark::analysis

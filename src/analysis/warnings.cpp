@@ -199,8 +199,8 @@ void warn_of_nature(std::vector<Warning>& warnings, const Model& model) {
 void warn_of_repeats(std::vector<Warning>& warnings, const Model& model) {
     std::size_t single = 0, two = 0, same_seed = 0;
     for (const Configuration& configuration : model.configurations) {
-        single += configuration.runs.size() == 1 ? 1 : 0;
-        two += configuration.runs.size() == 2 ? 1 : 0;
+        single += configuration.preliminary() ? 1 : 0;
+        two += configuration.repeats() == 2 ? 1 : 0;
         std::set<std::string> seeds;
         for (const RunMetrics* run : configuration.runs) {
             seeds.insert(run->train_seed);

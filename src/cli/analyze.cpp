@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/footprint.h"
 #include "analysis/load_metrics.h"
 #include "cli/analyze_tables.h"
 #include "cli/commands.h"
@@ -26,15 +25,13 @@ int analyze_command(const Arguments& arguments) {
     app.add_option("DIR", dir, "Results directory")->required();
     app.add_flag("--json", as_json,
                  "One JSON document on stdout and nothing else (docs/analyze.schema.json)");
-    app.add_option("--carbon", carbon, "gCO2e per kWh: a number, or a CSV file time,g_per_kwh: adds co2e_g");
-    app.add_option("--price", price, "Price of a kWh in any currency: adds cost");
+    add_footprint_options(app, carbon, price);
     add_quiet(app, quiet);
     app.footer("Example: joulemark analyze joulemark-results --json | jq '.laws[] | select(.selected)'");
     if (!parse(app, arguments)) {
         return 0;
     }
-    const auto intensity =
-        carbon.empty() ? std::nullopt : std::optional(analysis::CarbonIntensity::parse(carbon));
+    const auto intensity = intensity_of(carbon);
     const store::Merged merged = open_results(dir, quiet);
     std::vector<analysis::RunMetrics> runs = analysis::load_metrics(merged.database);
     analysis::add_footprint(runs, intensity, price);

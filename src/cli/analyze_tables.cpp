@@ -2,6 +2,7 @@
 #include "cli/analyze_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -29,10 +30,40 @@ using nlohmann::json;
 using report::level_text;
 using report::number_text;
 using report::plus_minus_text;
+using report::rounded_text;
 using report::Table;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_runs = 60;
+
+struct Column {
+    std::string_view metric, title;
+};
+constexpr std::array<Column, 2> footprint_columns{{{"co2e_g", "CO2e g"}, {"cost", "cost"}}};
+
+/// Those of CO2e and cost that were asked for.
+std::vector<Column> footprint_of(const Model& model) {
+    std::vector<Column> asked;
+    for (const Column& column : footprint_columns) {
+        const auto value = analysis::metric_field(column.metric).value;
+        if (std::ranges::any_of(model.runs, [&](const RunMetrics& run) { return (run.*value).has_value(); })) {
+            asked.push_back(column);
+        }
+    }
+    return asked;
+}
+
+std::string factor_text(const json& value) {
+    return value.is_number() ? level_text(value.get<double>()) : store::factor_text(value);
+}
+
+std::string factors_text(const json& factors) {
+    std::string text;
+    for (const auto& [name, value] : factors.items()) {
+        text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, factor_text(value));
+    }
+    return text;
+}
 
 /// The factors that tell configurations apart; what all share is `common`.
 struct Varying {
@@ -65,7 +96,7 @@ struct Varying {
                 kept[name] = factors[name];
             }
         }
-        return kept.empty() ? "" : store::factors_text(kept);
+        return factors_text(kept);
     }
 };
 
@@ -76,17 +107,23 @@ std::string where_text(const Varying& varying, const json& group) {
 }
 
 std::string factor_cell(const json& factors, const std::string& name) {
-    return factors.contains(name) ? store::factor_text(factors[name]) : "-";
+    return factors.contains(name) ? factor_text(factors[name]) : "-";
 }
 
 std::string cell(const Value& value) {
     return number_text(value.value_or(nan));
 }
 
-/// "12.34 ± 0.05", the half-width of the 95 % interval; "12.34 (1 run)" for a preliminary mean.
+std::string level_cell(const Value& value) {
+    return level_text(value.value_or(nan));
+}
+
+/// "12.34 ± 0.05", the half-width of the 95 % interval; "12.34 (1 run)" for a preliminary mean, "(mean of 5)"
+/// for an imported one whose scatter is not given.
 std::string summary_text(const stats::Summary& summary) {
-    return summary.ci95 ? plus_minus_text(summary.mean, summary.ci95->half_width())
-                        : number_text(summary.mean) + " (1 run)";
+    return summary.ci95    ? plus_minus_text(summary.mean, summary.ci95->half_width())
+           : summary.n > 1 ? fmt::format("{} (mean of {})", number_text(summary.mean), summary.n)
+                           : number_text(summary.mean) + " (1 run)";
 }
 
 std::string mean_cell(const Configuration& configuration, std::string_view metric) {
@@ -94,13 +131,18 @@ std::string mean_cell(const Configuration& configuration, std::string_view metri
     return found == configuration.metrics.end() ? "-" : summary_text(found->second);
 }
 
+/// "0.2652 [0.2514, 0.2790]", all rounded alike.
 std::string estimate_text(const stats::Estimate& estimate) {
-    const auto end = [](double value) {
-        return std::isfinite(value) ? number_text(value) : std::string("open");
+    if (!estimate.ci95) {
+        return number_text(estimate.value);
+    }
+    const auto [low, high] = *estimate.ci95;
+    const bool open = !std::isfinite(low) || !std::isfinite(high);
+    const double half = open ? std::abs(estimate.value) / 100 : (high - low) / 2;
+    const auto end = [&](double value) {
+        return std::isfinite(value) ? rounded_text(value, estimate.value, half) : std::string("open");
     };
-    return estimate.ci95 ? fmt::format("{} [{}, {}]", number_text(estimate.value), end(estimate.ci95->low),
-                                       end(estimate.ci95->high))
-                         : number_text(estimate.value);
+    return fmt::format("{} [{}, {}]", rounded_text(estimate.value, estimate.value, half), end(low), end(high));
 }
 
 std::string section(std::string_view title, const Table& table, std::string_view note = "") {
@@ -120,6 +162,10 @@ std::string runs_text(const Model& model, const Varying& varying) {
          {"epoch s", "samples/s", "energy J", "J/sample", "kWh/GPUh", "power W", "busy %"}) {
         header.push_back(name);
     }
+    const auto footprint = footprint_of(model);
+    for (const Column& column : footprint) {
+        header.emplace_back(column.title);
+    }
     Table table(header);
     for (const RunMetrics& run : model.runs) {
         std::string status = run.status;
@@ -133,6 +179,9 @@ std::string runs_text(const Model& model, const Varying& varying) {
                                    run.energy_per_gpu_hour_kwh, run.mean_power_w, run.gpu_busy_pct}) {
             row.push_back(cell(value));
         }
+        for (const Column& column : footprint) {
+            row.push_back(cell(run.*analysis::metric_field(column.metric).value));
+        }
         table.add(row);
     }
     return section("Runs", table);
@@ -140,8 +189,15 @@ std::string runs_text(const Model& model, const Varying& varying) {
 
 std::string configurations_text(const Model& model, const Varying& varying) {
     std::vector<std::string> header = varying.names;
-    for (const char* name : {"n", "epoch s", "epoch energy J", "energy J", "J/sample", "kWh/GPUh"}) {
-        header.push_back(name);
+    std::vector<Column> columns{{"epoch_time_s", "epoch s"},
+                                {"epoch_energy_j", "epoch energy J"},
+                                {"energy_j", "energy J"},
+                                {"joule_per_sample", "J/sample"},
+                                {"energy_per_gpu_hour_kwh", "kWh/GPUh"}};
+    std::ranges::move(footprint_of(model), std::back_inserter(columns));
+    header.push_back("n");
+    for (const Column& column : columns) {
+        header.emplace_back(column.title);
     }
     Table table(header);
     const auto is_simulated = [](const Configuration& configuration) {
@@ -154,11 +210,11 @@ std::string configurations_text(const Model& model, const Varying& varying) {
         for (const std::string& name : varying.names) {
             row.push_back(factor_cell(configuration.factors, name));
         }
-        row.push_back(fmt::format("{}{}", configuration.runs.size(),
+        row.push_back(fmt::format("{}{}{}", configuration.repeats(),
+                                  configuration.repeats() > configuration.runs.size() ? ", imported mean" : "",
                                   mixed && is_simulated(configuration) ? ", simulated" : ""));
-        for (const char* metric :
-             {"epoch_time_s", "epoch_energy_j", "energy_j", "joule_per_sample", "energy_per_gpu_hour_kwh"}) {
-            row.push_back(mean_cell(configuration, metric));
+        for (const Column& column : columns) {
+            row.push_back(mean_cell(configuration, column.metric));
         }
         table.add(row);
     }
@@ -168,9 +224,9 @@ std::string configurations_text(const Model& model, const Varying& varying) {
 }
 
 std::string scaling_name(const std::string& scaling) {
-    return scaling == "strong" ? "Strong scaling (global batch fixed)"
-           : scaling == "weak" ? "Weak scaling (local batch fixed)"
-                               : "Scaling";
+    return scaling == "strong" ? "Strong scaling (global batch and data set fixed)"
+           : scaling == "weak" ? "Weak scaling (local batch fixed, one size of the data set)"
+                               : "Scaling (one size of the data set)";
 }
 
 std::string scaling_text(const Model& model, const Varying& varying) {
@@ -178,7 +234,7 @@ std::string scaling_text(const Model& model, const Varying& varying) {
     for (const auto& scaling : model.scaling) {
         Table table({"gpus", "epoch s", "speed-up", "efficiency", "energy ratio", ""});
         for (const auto& row : scaling.rows) {
-            table.add({number_text(row.gpus), number_text(row.epoch_time_s), number_text(row.speed_up),
+            table.add({level_text(row.gpus), number_text(row.epoch_time_s), number_text(row.speed_up),
                        number_text(row.efficiency), cell(row.energy_ratio),
                        row.preliminary ? "preliminary" : ""});
         }
@@ -240,7 +296,7 @@ std::string lines_text(const std::vector<EnergyLine>& lines, std::string_view ti
     Table table({"series", "n", fmt::format("slope {} [95 % interval]", unit), "intercept kWh", "R2",
                  "weighted slope"});
     for (const EnergyLine& line : lines) {
-        table.add({line.pooled ? "all" : store::factors_text(line.group), std::to_string(line.n),
+        table.add({line.pooled ? "all" : factors_text(line.group), std::to_string(line.n),
                    estimate_text(line.slope), number_text(line.intercept.value),
                    fmt::format("{:.5f}", line.r2),
                    line.weighted_slope ? estimate_text(*line.weighted_slope) : "-"});
@@ -303,7 +359,7 @@ std::string knees_text(const Model& model, const Varying& varying) {
     Table table({"quality", "where", "knee at global batch", "worse from", ""});
     for (const analysis::BatchKnee& knee : model.batch_knees) {
         table.add({fmt::format("{} ({} is better)", knee.quality, knee.direction), varying.text(knee.group),
-                   cell(knee.knee), cell(knee.beyond), knee.reason});
+                   level_cell(knee.knee), level_cell(knee.beyond), knee.reason});
     }
     return section("Large-batch knee", table);
 }
@@ -314,7 +370,7 @@ std::string hardware_text(const Model& model, const Varying& varying) {
         Table table({comparison.factor, "time ratio", "energy ratio"});
         for (const auto& row : comparison.rows) {
             table.add(
-                {number_text(row.level), estimate_text(row.time_ratio), estimate_text(row.energy_ratio)});
+                {level_text(row.level), estimate_text(row.time_ratio), estimate_text(row.energy_ratio)});
         }
         const std::string group = varying.text(comparison.group);
         text += section(fmt::format("{} over {}{}", comparison.first, comparison.second,
@@ -322,8 +378,8 @@ std::string hardware_text(const Model& model, const Varying& varying) {
                         table);
         for (const auto& crossing : comparison.crossings) {
             text +=
-                fmt::format("the order of energies turns between {} and {}{}\n", number_text(crossing.from),
-                            number_text(crossing.to), crossing.significant ? "" : " (not significant)");
+                fmt::format("the order of energies turns between {} and {}{}\n", level_text(crossing.from),
+                            level_text(crossing.to), crossing.significant ? "" : " (not significant)");
         }
     }
     return text;
@@ -360,7 +416,15 @@ std::string sensitivity_text(const Model& model) {
                        ? "-"
                        : fmt::format("{} of {}", survive, sensitivity.conclusions.size())});
     }
-    return section("Sensitivity to what was not measured", table);
+    std::string text = section("Sensitivity to what was not measured", table);
+    for (const analysis::Sensitivity& sensitivity : model.sensitivity) {
+        for (const auto& conclusion : sensitivity.conclusions) {
+            if (!conclusion.survives) {
+                text += fmt::format("with {} unmeasured, not certain: {}\n", sensitivity.component, conclusion.text);
+            }
+        }
+    }
+    return text;
 }
 
 std::string published_text(const Model& model, const Varying& varying) {
@@ -417,7 +481,7 @@ std::string analysis_text(const Model& model) {
                                    simulated > 0 ? fmt::format(", {} simulated", simulated) : "",
                                    model.configurations.size(), model.configurations.size() == 1 ? "" : "s");
     if (!varying.common.empty()) {
-        text += fmt::format("All: {}\n", store::factors_text(varying.common));
+        text += fmt::format("All: {}\n", factors_text(varying.common));
     }
     text += contents_text(model);
     text += runs_text(model, varying);

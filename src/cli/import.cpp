@@ -54,11 +54,12 @@ int import_command(const Arguments& arguments) {
     bool quiet = false;
     add_quiet(app, quiet);
     app.footer(
-        fmt::format("Fields: {} repeat {}\n"
+        fmt::format("Fields: {}\n"
+                    "component: what an energy is of, as gpu or cpu+dram+gpu; repeats: a row is the mean of so many "
+                    "runs, whose standard deviation is in the fields _sd.\n"
                     "Example: joulemark import means.csv -o study --map "
                     "gpus=n,energy_kwh=kwh,gpu_hours=hours --set epochs=100",
-                    store::imports::field_names(store::imports::Field::Kind::factor),
-                    store::imports::field_names(store::imports::Field::Kind::result)));
+                    store::imports::all_field_names()));
     if (!parse(app, arguments)) {
         return 0;
     }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analysis/analyze.h"
+#include "analysis/metrics.h"
 #include "cli/commands.h"
 #include "cli/results.h"
 #include "core/files.h"
@@ -53,6 +54,17 @@ std::vector<store::Series> traces_of(const store::Database& database,
     return traces;
 }
 
+std::vector<analysis::RunMetrics> metrics_of(const std::vector<store::RunRecord>& records,
+                                             const std::optional<analysis::CarbonIntensity>& intensity,
+                                             std::optional<double> price) {
+    std::vector<analysis::RunMetrics> runs;
+    for (const store::RunRecord& record : records) {
+        runs.push_back(analysis::run_metrics(record));
+    }
+    analysis::add_footprint(runs, intensity, price);
+    return runs;
+}
+
 void limit_regions(json& analysis, json& omitted) {
     json& regions = analysis["regions"];
     if (regions.size() > most_regions) {
@@ -75,6 +87,9 @@ int report_command(const Arguments& arguments) {
     fs::path file = "report.html";
     app.add_option("DIR", dir, "results directory")->required();
     app.add_option("-f,--file", file, "the file to write")->capture_default_str();
+    std::string carbon;
+    std::optional<double> price;
+    add_footprint_options(app, carbon, price);
     add_quiet(app, quiet);
     if (!parse(app, arguments)) {
         return 0;
@@ -90,12 +105,13 @@ int report_command(const Arguments& arguments) {
         throw bad_input("the report cannot be written to {}: name a file in a folder that exists",
                         file.string());
     }
+    const auto intensity = intensity_of(carbon);
     const store::Merged merged = open_results(dir, quiet);
     const std::vector<store::RunRecord> runs = store::load_runs(merged.database);
 
     json omitted = json::array();
     report::Model model;
-    model.analysis = analysis::to_json(analysis::analyze(runs));
+    model.analysis = analysis::to_json(analysis::analyze(metrics_of(runs, intensity, price)));
     limit_regions(model.analysis, omitted);
     model.study = study_of(dir);
     model.environment = report::environment(runs);

@@ -40,4 +40,13 @@ store::Merged open_results(const std::filesystem::path& dir, bool quiet) {
     return merged;
 }
 
+void add_footprint_options(CLI::App& app, std::string& carbon, std::optional<double>& price) {
+    app.add_option("--carbon", carbon, "gCO2e per kWh: a number, or a CSV file time,g_per_kwh: adds co2e_g");
+    app.add_option("--price", price, "Price of a kWh in any currency: adds cost");
+}
+
+std::optional<analysis::CarbonIntensity> intensity_of(const std::string& carbon) {
+    return carbon.empty() ? std::nullopt : std::optional(analysis::CarbonIntensity::parse(carbon));
+}
+
 }  // namespace joulemark::cli

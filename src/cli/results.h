@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "analysis/footprint.h"
 #include "store/merge.h"
 
 namespace joulemark::cli {
@@ -17,5 +20,10 @@ store::Merged open_results(const std::filesystem::path& dir, bool quiet);
 inline void add_quiet(CLI::App& app, bool& quiet) {
     app.add_flag("-q,--quiet", quiet, "No notes and no progress on stderr");
 }
+
+/// --carbon and --price, of every command that analyses results.
+void add_footprint_options(CLI::App& app, std::string& carbon, std::optional<double>& price);
+/// What --carbon says; nothing where it was not given.
+std::optional<analysis::CarbonIntensity> intensity_of(const std::string& carbon);
 
 }  // namespace joulemark::cli

@@ -120,19 +120,40 @@ std::string level_text(double value) {
                                                                     : fmt::format("{:.6g}", value);
 }
 
+namespace {
+
+int leading_digit(double number) {
+    return number == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(number))));
+}
+
+/// Magnitudes that are written with an exponent.
+bool extraordinary(double value) {
+    return value != 0 && (leading_digit(value) < -3 || leading_digit(value) >= 7);
+}
+
+int decimals_of(double value, double half_width) {
+    const int most = std::max(0, 5 - leading_digit(value));
+    return half_width > 0 ? std::clamp(1 - leading_digit(half_width), 0, most) : std::min(most, 3);
+}
+
+}  // namespace
+
+std::string rounded_text(double number, double value, double half_width) {
+    return extraordinary(value) || !std::isfinite(number) || !std::isfinite(half_width)
+               ? number_text(number)
+               : fmt::format("{:.{}f}", number, decimals_of(value, half_width));
+}
+
 std::string plus_minus_text(double value, double half_width) {
     if (!std::isfinite(value) || !std::isfinite(half_width)) {
         return fmt::format("{} ± {}", number_text(value), number_text(half_width));
     }
-    const auto leading = [](double number) {
-        return number == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(number))));
-    };
-    if (value != 0 && (leading(value) < -3 || leading(value) >= 7)) {
-        const double unit = std::pow(10.0, leading(value));
-        return fmt::format("({})e{:+03d}", plus_minus_text(value / unit, half_width / unit), leading(value));
+    if (extraordinary(value)) {
+        const int exponent = leading_digit(value);
+        const double unit = std::pow(10.0, exponent);
+        return fmt::format("({})e{:+03d}", plus_minus_text(value / unit, half_width / unit), exponent);
     }
-    const int most = std::max(0, 5 - leading(value));
-    const int decimals = half_width > 0 ? std::clamp(1 - leading(half_width), 0, most) : std::min(most, 3);
+    const int decimals = decimals_of(value, half_width);
     const double last = std::pow(10.0, -decimals);
     return half_width > 0 && half_width < last / 2
                ? fmt::format("{:.{}f} ± <{:.{}f}", value, decimals, last, decimals)

@@ -33,6 +33,8 @@ std::string duration_text(double seconds);
 std::string number_text(double value);
 /// Levels and counts, with as few digits as tell them apart: "250", "0.5".
 std::string level_text(double value);
+/// `number` as one of several that are rounded alike: where `half_width` has two digits, `value` six at most.
+std::string rounded_text(double number, double value, double half_width);
 /// "782.4 ± 4.9": both rounded where the half-width has two digits, the value to six digits at most.
 std::string plus_minus_text(double value, double half_width);
 

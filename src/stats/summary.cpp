@@ -28,11 +28,35 @@ std::optional<Summary> summarise(std::span<const double> values) {
         for (const double value : values) {
             squares += (value - summary.mean) * (value - summary.mean);
         }
-        summary.sd = std::sqrt(squares / (n - 1));
-        const double half = t95(n - 1) * *summary.sd / std::sqrt(n);
-        summary.ci95 = Interval{summary.mean - half, summary.mean + half};
+        return summary_of(values.size(), summary.mean, std::sqrt(squares / (n - 1)));
     }
     return summary;
+}
+
+Summary summary_of(std::size_t count, double mean, std::optional<double> sd) {
+    Summary summary{.n = count, .mean = mean, .sd = sd, .ci95 = {}};
+    if (sd && count > 1) {
+        const auto n = static_cast<double>(count);
+        const double half = t95(n - 1) * *sd / std::sqrt(n);
+        summary.ci95 = Interval{mean - half, mean + half};
+    }
+    return summary;
+}
+
+Estimate ratio(const Summary& log_a, const Summary& log_b) {
+    const double value = log_a.mean - log_b.mean;
+    Estimate estimate{std::exp(value), std::nullopt};
+    if (log_a.sd && log_b.sd) {
+        const double va = *log_a.sd * *log_a.sd / static_cast<double>(log_a.n);
+        const double vb = *log_b.sd * *log_b.sd / static_cast<double>(log_b.n);
+        const double df = va + vb > 0 ? (va + vb) * (va + vb) /
+                                            (va * va / static_cast<double>(log_a.n - 1) +
+                                             vb * vb / static_cast<double>(log_b.n - 1))
+                                      : 1;
+        const double half = va + vb > 0 ? t95(df) * std::sqrt(va + vb) : 0;
+        estimate.ci95 = Interval{std::exp(value - half), std::exp(value + half)};
+    }
+    return estimate;
 }
 
 double median(std::span<const double> values) {

@@ -21,6 +21,13 @@ struct Summary {
 /// costs no digits.
 std::optional<Summary> summarise(std::span<const double> values);
 
+/// The same of a mean that is given with the standard deviation of its repeats, where that is known.
+Summary summary_of(std::size_t n, double mean, std::optional<double> sd);
+
+/// The ratio of two quantities from summaries of their logarithms, with its Welch interval; none where either
+/// has no standard deviation.
+Estimate ratio(const Summary& log_a, const Summary& log_b);
+
 /// Middle value, the mean of the two middle ones for an even count; NaN without values.
 double median(std::span<const double> values);
 /// Linear interpolation between order statistics (Hyndman and Fan 1996, type 7), 0 <= p <= 1; NaN without

@@ -75,7 +75,8 @@ const json& run_shape() {
                      "calibration": {"*": {"refresh_s": 0.5, "lag_s": 0.5, "window_s": 0.5}}}],
         "unavailable": [{"name": "", "quantity": "", "scope": "", "reason": "", "remedy": ""}],
         "controls": {"*": {"*": {"requested": 0.5, "enforced": 0.5, "previous": 0.5}}},
-        "imported": {"file": "", "line": 0, "metrics": {"*": 0.5}}, "warnings": [""]})");
+        "imported": {"file": "", "line": 0, "metrics": {"*": 0.5}, "n": 0, "sd": {"*": 0.5}, "components": [""]},
+        "warnings": [""]})");
     return shape;
 }
 

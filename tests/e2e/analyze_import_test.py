@@ -66,6 +66,45 @@ class Tables(Results):
         text = self.good("analyze", self.dir).stdout
         self.assertIn("mean total power per GPU", text)
 
+    def test_a_mean_of_repeats_is_no_single_run(self):
+        told = self.good("import", MEANS, "-o", self.dir, "--map", MEANS_MAP, "--set",
+                         "epochs=100,workload=resnet50,hardware=A100,repeats=5,component=cpu+dram+gpu").stderr
+        self.assertIn("not used: energy_kwh_sd", told)
+        document = self.analysis()
+        self.assertEqual({(c["n"], c["preliminary"]) for c in document["configurations"]}, {(5, False)})
+        self.assertNotIn("preliminary", [warning["code"] for warning in document["warnings"]])
+        self.assertEqual(document["runs"][0]["provenance"]["energy_j"]["contains"], ["cpu", "dram", "gpu"])
+        self.assertIn("imported from means.csv", document["runs"][0]["provenance"]["energy_j"]["text"])
+        compared = [one for one in document["published"] if one["metric"] == "energy_per_gpu_hour_kwh"]
+        self.assertTrue(compared and all(one["comparable"] for one in compared))
+        text = self.good("analyze", self.dir).stdout
+        self.assertIn("(mean of 5)", text)
+        self.assertNotIn("(1 run)", text)
+
+    def test_a_given_standard_deviation_makes_an_interval(self):
+        path = self.table("gpus,energy_kwh,energy_kwh_sd,gpu_hours,n\n4,6.9,0.05,22,5\n8,15,,48,5\n")
+        self.good("import", path, "-o", self.dir, "--map",
+                  "gpus=gpus,energy_kwh=energy_kwh,energy_kwh_sd=energy_kwh_sd,gpu_hours=gpu_hours,repeats=n")
+        with_sd, without = sorted(self.analysis()["configurations"], key=lambda c: c["factors"]["gpus"])
+        energy = with_sd["energy_j"]
+        self.assertAlmostEqual(energy["sd"], 0.05 * 3.6e6)
+        self.assertAlmostEqual(energy["ci95"][1] - energy["mean"], 2.776445 * 0.05 * 3.6e6 / 5**0.5, delta=1)
+        self.assertIsNone(with_sd["gpu_hours"]["ci95"])
+        self.assertEqual((without["n"], without["energy_j"]["ci95"]), (5, None))
+
+    def test_a_standard_deviation_needs_its_repeats(self):
+        path = self.table("gpus,energy_kwh,energy_kwh_sd\n4,6.9,0.05\n")
+        self.assertIn("--set repeats=5", self.good("import", path, "-o", self.dir).stderr)
+        self.assertIsNone(self.analysis()["configurations"][0]["energy_j"]["ci95"])
+        self.refused("component is 'gpu+fan'", "import", path, "-o", self.dir, "--set", "component=gpu+fan")
+
+    def test_footprint_stands_in_the_tables(self):
+        self.good("import", self.table("gpus,energy_kwh,epochs\n4,2.5,1\n"), "-o", self.dir)
+        text = self.good("analyze", self.dir, "--carbon", "400", "--price", "0.3").stdout
+        self.assertRegex(text, r"CO2e g +cost")
+        self.assertRegex(text, r" 1000 +0\.750\n")
+        self.assertNotIn("CO2e", self.good("analyze", self.dir).stdout)
+
     def test_energies_that_do_not_fit_are_told(self):
         path = self.table("gpus,energy_j,wall_time_s,mean_power_w\n1,5000,100,100\n1,10000,100,100\n")
         told = self.good("import", path, "-o", self.dir).stderr
@@ -149,6 +188,7 @@ class Tables(Results):
         self.refused("is not FIELD=COLUMN", "import", MEANS, *out, "--map", "gpus")
         self.refused("twice", "import", MEANS, *out, "--map", "gpus=gpus,gpus=samples")
         self.refused("gives no result", "import", MEANS, *out, "--map", "gpus=gpus")
+        self.refused("its columns are series, gpus, samples", "import", MEANS, *out, "--map", "gpus=gpus")
         self.refused("line 3: gpus is 'two'", "import", self.table("gpus,energy_j\n1,5\ntwo,5\n"), *out)
         for gpus in ("0", "1.5", "-2", "1e400"):
             self.refused("line 2: gpus is", "import", self.table(f"gpus,energy_j\n{gpus},5\n"), *out)

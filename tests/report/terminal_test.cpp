@@ -34,6 +34,8 @@ TEST(Terminal, AMeanAndItsIntervalAreRoundedAlike) {
     EXPECT_EQ(plus_minus_text(123.4, 0), "123.400 ± 0.000");
     EXPECT_EQ(plus_minus_text(4.2316e7, 2.0e5), "(4.232 ± 0.020)e+07");
     EXPECT_EQ(plus_minus_text(1.532e-7, 4e-9), "(1.532 ± 0.040)e-07");
+    EXPECT_EQ(rounded_text(4.001e-8, 0.1234, 0.123), "0.00");
+    EXPECT_EQ(rounded_text(0.1234, 0.1234, 0.0123), "0.123");
 }
 
 TEST(Terminal, LevelsHaveAsFewDigitsAsTellThemApart) {

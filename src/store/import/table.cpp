@@ -37,11 +37,20 @@ constexpr std::array fields{
     Field{"mean_power_w", Kind::result, "mean_power_w"},
     Field{"energy_j", Kind::result, "energy_j"},
     Field{"energy_kwh", Kind::result, "energy_j", joules_per_kwh},
+    Field{"epoch_time_s_sd", Kind::spread, "epoch_time_s"},
+    Field{"wall_time_s_sd", Kind::spread, "wall_time_s"},
+    Field{"gpu_hours_sd", Kind::spread, "gpu_hours"},
+    Field{"mean_power_w_sd", Kind::spread, "mean_power_w"},
+    Field{"energy_j_sd", Kind::spread, "energy_j"},
+    Field{"energy_kwh_sd", Kind::spread, "energy_j", joules_per_kwh},
+    Field{"repeats", Kind::repeats, "n"},
+    Field{"component", Kind::component, "components"},
 };
-constexpr std::array<std::string_view, 3> text_fields{"workload", "hardware", "series"};
+constexpr std::array<std::string_view, 4> text_fields{"workload", "hardware", "series", "component"};
+constexpr std::array<std::string_view, 4> known_components{"cpu", "dram", "gpu", "node"};
 /// Things that are counted.
-constexpr std::array<std::string_view, 7> whole_fields{
-    "gpus", "gpus_per_node", "local_batch", "global_batch", "samples", "epochs", "repeat"};
+constexpr std::array<std::string_view, 8> whole_fields{
+    "gpus", "gpus_per_node", "local_batch", "global_batch", "samples", "epochs", "repeat", "repeats"};
 /// Beyond these a cell is a slip, and what follows from it would overflow.
 constexpr double largest_cell = 1e21, smallest_cell = 1e-21, most_counted = 9007199254740992;  // 2^53: exact in a double
 /// A result that differs more from what others give is told.
@@ -61,8 +70,7 @@ struct Origin {
 const Field& known_field(const std::string& name, std::string_view option) {
     const Field* field = find_field(name);
     if (field == nullptr) {
-        throw bad_input("{} {}: there is no such field, there are {} {} repeat", option, name,
-                        field_names(Kind::factor), field_names(Kind::result));
+        throw bad_input("{} {}: there is no such field, there are {}", option, name, all_field_names());
     }
     return *field;
 }
@@ -104,9 +112,40 @@ std::vector<Origin> choose_columns(const std::vector<std::string>& header, const
     return origins;
 }
 
-/// One value into the factors or metrics of a row.
-void put(const Field& field, const std::string& text, nlohmann::json& factors, nlohmann::json& metrics,
-         const std::string& where) {
+std::vector<std::string> unused_columns(const std::vector<std::string>& header, const std::vector<Origin>& origins) {
+    std::vector<std::string> unused;
+    for (std::size_t column = 0; column < header.size(); ++column) {
+        if (std::ranges::find(origins, column, &Origin::column) == origins.end()) {
+            unused.push_back(header[column]);
+        }
+    }
+    return unused;
+}
+
+/// What a row says.
+struct TableRow {
+    nlohmann::json factors = nlohmann::json::object(), metrics = factors;
+    nlohmann::json given = factors;  ///< about the results: "n", "sd", "components"
+};
+
+/// "gpu+cpu" as the sorted list of what it names.
+nlohmann::json components_of(const std::string& text, const std::string& where) {
+    std::vector<std::string> components;
+    csv::split(text, components, '+');
+    for (std::string& component : components) {
+        component = trimmed(component);
+        if (std::ranges::find(known_components, component) == known_components.end()) {
+            throw bad_input("{}: component is '{}', which is not one or several of {}, joined by +", where, text,
+                            fmt::join(known_components, " "));
+        }
+    }
+    std::ranges::sort(components);
+    components.erase(std::ranges::unique(components).begin(), components.end());
+    return components;
+}
+
+/// One value into its row.
+void put(const Field& field, const std::string& text, TableRow& row, const std::string& where) {
     const auto value = csv::number(text);
     const bool is_text = std::ranges::find(text_fields, field.name) != text_fields.end();
     if (std::ranges::find(whole_fields, field.name) != whole_fields.end()) {
@@ -124,13 +163,29 @@ void put(const Field& field, const std::string& text, nlohmann::json& factors, n
         throw bad_input("{}: {} is '{}', which is beyond what can be computed with ({} to {})", where, field.name,
                         text, smallest_cell, largest_cell);
     }
-    if (field.kind == Kind::result) {
-        if (metrics.contains(std::string(field.key))) {
-            throw bad_input("{}: energy_j and energy_kwh are both given, give one", where);
+    const std::string key(field.key);
+    switch (field.kind) {
+        case Kind::result:
+        case Kind::spread: {
+            nlohmann::json& into = field.kind == Kind::result ? row.metrics : row.given["sd"];
+            if (into.contains(key)) {
+                throw bad_input("{0}: energy_j{1} and energy_kwh{1} are both given, give one", where,
+                                field.kind == Kind::result ? "" : "_sd");
+            }
+            into[key] = *value * field.unit;
+            break;
         }
-        metrics[std::string(field.key)] = *value * field.unit;
-    } else if (field.kind == Kind::factor) {
-        factors[std::string(field.key)] = is_text ? nlohmann::json(text) : factor_value(text);
+        case Kind::factor:
+            row.factors[key] = is_text ? nlohmann::json(text) : factor_value(text);
+            break;
+        case Kind::repeats:
+            row.given[key] = static_cast<std::int64_t>(*value);
+            break;
+        case Kind::component:
+            row.given[key] = components_of(text, where);
+            break;
+        case Kind::repeat:
+            break;
     }
 }
 
@@ -172,6 +227,14 @@ std::string field_names(Kind kind) {
     return names;
 }
 
+std::string all_field_names() {
+    std::string names;
+    for (const Field& field : fields) {
+        names += (names.empty() ? "" : " ") + std::string(field.name);
+    }
+    return names;
+}
+
 Imported import_table(const std::filesystem::path& file, const Pairs& map, const Pairs& set,
                       const std::filesystem::path& results) {
     csv::LineReader lines(file.string());
@@ -194,6 +257,7 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
     const std::string stem = run_stem(file, files::read(file).value_or(""), map, set);
     Imported imported;
     std::vector<RunFolder> folders;
+    bool spread_without_repeats = false;
     std::vector<std::string> cells;
     while (lines.next_or_rest(line)) {
         if (trimmed(std::string(line)).empty()) {
@@ -207,36 +271,50 @@ Imported import_table(const std::filesystem::path& file, const Pairs& map, const
         if (cells.size() != header.size()) {
             throw bad_input("{} has {} cells, its header has {}", where, cells.size(), header.size());
         }
-        nlohmann::json factors = nlohmann::json::object();
-        nlohmann::json metrics = nlohmann::json::object();
+        TableRow row;
         for (const auto& [field, column] : origins) {
             if (const std::string cell = trimmed(cells[column]); !cell.empty()) {
-                put(*field, cell, factors, metrics, where);
+                put(*field, cell, row, where);
             }
         }
         for (const auto& [name, value] : set) {
-            put(*find_field(name), value, factors, metrics, "--set");
+            put(*find_field(name), value, row, "--set");
         }
-        if (metrics.empty()) {
+        if (row.given.contains("sd") && !row.given.contains("n")) {
+            spread_without_repeats = true;
+            row.given.erase("sd");
+        }
+        if (row.metrics.empty()) {
             imported.notes.push_back(fmt::format("{} has no result and was passed over", where));
             continue;
         }
-        for (const std::string& doubt : inconsistencies(factors, metrics)) {
+        for (const std::string& doubt : inconsistencies(row.factors, row.metrics)) {
             imported.notes.push_back(fmt::format("{}: {}", where, doubt));
         }
         RunFolder folder;
         folder.run = fmt::format("{}-{:04}", stem, folders.size() + 1);
         folder.run_json = {
             {"name", file.stem().string()},
-            {"factors", factors},
+            {"factors", row.factors},
             {"imported",
-             {{"file", file.filename().string()}, {"line", lines.line_number()}, {"metrics", metrics}}}};
+             {{"file", file.filename().string()}, {"line", lines.line_number()}, {"metrics", row.metrics}}}};
+        folder.run_json["imported"].update(row.given);
         folders.push_back(std::move(folder));
     }
     if (folders.empty()) {
         throw bad_input(
-            "{} gives no result: name a column of results, as --map energy_kwh=COLUMN; results are {}",
-            file.string(), field_names(Kind::result));
+            "{} gives no result: name a column of results, as --map energy_kwh=COLUMN; results are {}; its columns "
+            "are {}",
+            file.string(), field_names(Kind::result), fmt::join(header, ", "));
+    }
+    if (const auto unused = unused_columns(header, origins); !unused.empty()) {
+        imported.notes.push_back(fmt::format("{}: not used: {} (--map FIELD=COLUMN says what a column means)",
+                                             file.string(), fmt::join(unused, ", ")));
+    }
+    if (spread_without_repeats) {
+        imported.notes.push_back(fmt::format(
+            "{}: the standard deviations are not used: of how many repeats is not given, as --set repeats=5",
+            file.string()));
     }
     for (const RunFolder& folder : folders) {  // all rows are good before the first is written
         folder.write(results);

@@ -11,7 +11,14 @@ namespace joulemark::store::imports {
 
 /// What a column of a table may mean (product.md, "Contracts that scripts rely on").
 struct Field {
-    enum class Kind { factor, result, repeat };
+    enum class Kind {
+        factor,
+        result,
+        spread,   ///< standard deviation of one repeat about a result that is a mean
+        repeats,  ///< how many runs the results are the mean of
+        component,
+        repeat
+    };
     std::string_view name;
     Kind kind;
     std::string_view key;  ///< in factors, or of the metric
@@ -21,6 +28,7 @@ struct Field {
 const Field* find_field(std::string_view name);
 /// "workload hardware series ...".
 std::string field_names(Field::Kind kind);
+std::string all_field_names();
 
 /// One run per row of a CSV file with a header (separator , ; or tab). `map` says which column is which
 /// field, without it columns named as fields are taken; `set` gives constants. An empty cell is not measured.
