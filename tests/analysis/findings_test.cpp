@@ -181,26 +181,6 @@ TEST(Footprint, IsMeasuredEnergyTimesIntensityAndPrice) {
     EXPECT_FALSE(runs[0].co2e_g);
 }
 
-TEST(TradeOff, IsSignificantOnlyWhereRepeatsTellEnergiesApart) {
-    for (const double noise : {0.001, 0.05}) {
-        std::vector<store::RunRecord> records;
-        for (const int cap : {200, 250}) {
-            for (const double sign : {-1, 0, 1}) {
-                records.push_back(imported_record(
-                    std::to_string(records.size()), {{"workload", "resnet50"}, {"gpus", 1}, {"power_cap_w", cap}},
-                    {{"epoch_time_s", 4000 - 4.0 * cap}, {"mean_power_w", (cap - 10 + 0.35 * (250 - cap)) * (1 + sign * noise)}}));
-            }
-        }
-        const Model model = analyze(records);
-        ASSERT_EQ(model.trade_offs.size(), 1u);
-        const TradeOff& found = model.trade_offs[0];
-        EXPECT_EQ(found.fastest["power_cap_w"], 250);
-        EXPECT_EQ(found.frugal["power_cap_w"], 200);
-        EXPECT_NEAR(found.energy_ratio.value, 3200 * 207.5 / (3000 * 240.0), 1e-3);
-        EXPECT_EQ(found.significant(), noise == 0.001) << noise;
-    }
-}
-
 TEST(Footprint, TimeSeriesIsAveragedOverTheRun) {
     const auto path = std::filesystem::temp_directory_path() / "joulemark_carbon_test.csv";
     std::ofstream(path) << "time,g_per_kwh\n1970-01-01T00:00Z,100\n1970-01-01T01:00:00Z,300\n7200,500\n";

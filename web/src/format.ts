@@ -41,11 +41,12 @@ export function rough(value: Maybe): string {
 const share = (ratio: number) =>
   (Math.abs(ratio - 1) * 100).toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 
-/** "used 12.3 % less energy and took 4.0 % longer": a frugal configuration against a faster one. */
-export function relative(energy: number, time: number): string {
-  const used = `used ${share(energy)} % ${energy < 1 ? "less" : "more"} energy`;
-  return `${used} and took ${time < 2 ? `${share(time)} % longer` : `${number(time, 3)} times as long`}`;
-}
+/** "12.3 % less", "4.0 % more". */
+export const change = (ratio: number): string => `${share(ratio)} % ${ratio < 1 ? "less" : "more"}`;
+
+/** "4.0 % longer", "2.10 times as long". */
+export const longer = (ratio: number): string =>
+  ratio < 2 ? `${share(ratio)} % longer` : `${number(ratio, 3)} times as long`;
 
 /** Ticks of a logarithmic axis, and its domain: 1, 2 and 5 of each decade, or decades alone. */
 export function logTicks(values: number[]): { domain: [number, number]; ticks: number[] } {

@@ -18,29 +18,35 @@ type Parameters = Record<string, number>;
 /** The forms by their ids, as src/stats/law.h defines them; x is the factor. */
 const forms: Record<
   string,
-  { curve: (p: Parameters, x: number) => number; text: (p: Parameters, x: Child) => Child[] }
+  { words: string; curve: (p: Parameters, x: number) => number; text: (p: Parameters, x: Child) => Child[] }
 > = {
   power: {
+    words: "power law",
     curve: ({ a, b }, x) => a * x ** b,
     text: ({ a, b }, x) => [number(a), " ", x, raised(b)],
   },
   power_floor: {
+    words: "power law above a floor",
     curve: ({ a, b, c }, x) => a * x ** b + c,
     text: ({ a, b, c }, x) => [number(a), " ", x, raised(b), plus(c)],
   },
   amdahl: {
+    words: "Amdahl's law",
     curve: ({ a, b }, x) => a + b / x,
     text: ({ a, b }, x) => [number(a), plus(b), " / ", x],
   },
   exponential: {
+    words: "exponential",
     curve: ({ a, b }, x) => a * Math.exp(b * x),
     text: ({ a, b }, x) => [number(a), ` exp(${number(b)} `, x, ")"],
   },
   linear: {
+    words: "straight line",
     curve: ({ a, b }, x) => a + b * x,
     text: ({ a, b }, x) => [number(a), plus(b), " ", x],
   },
   saturating: {
+    words: "exponential approach to a limit",
     curve: ({ a, k, c }, x) => c + a * Math.exp(-x / k),
     text: ({ a, k, c }, x) => [number(c), plus(a), " exp(−", x, ` / ${number(k)})`],
   },
@@ -54,6 +60,10 @@ export const symbolOf = (factor: string): string =>
 
 export const responseSymbol = (response: string): string =>
   response === "epoch_time_s" ? "T" : response.includes("energy") ? "E" : quantity(response).label;
+
+/** The name of a law's form in words. */
+export const formWords = (id: string | null | undefined): string =>
+  forms[id ?? ""]?.words ?? (id ?? "").replaceAll("_", " ");
 
 const values = (law: Law): Parameters | null => {
   const entries = Object.entries(law.parameters ?? {}).map(
@@ -78,7 +88,7 @@ export function formula(law: Law): Child[] {
   const own = forms[law.form];
   return own
     ? [h("i", null, responseSymbol(law.response)), " = ", ...own.text(p, x)]
-    : [law.form.replaceAll("_", " ")];
+    : [formWords(law.form)];
 }
 
 export interface CurvePoint {

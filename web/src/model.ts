@@ -43,6 +43,7 @@ export interface Provenance extends Unknown {
   components?: Record<string, ComponentProvenance>;
   unavailable?: Missing[];
   imported?: boolean;
+  given?: { file?: string; n?: number };
 }
 export interface ComponentProvenance {
   devices?: number;
@@ -82,6 +83,7 @@ export interface Law extends Unknown {
   r2?: Maybe;
   aicc?: Maybe;
   loo_rmse?: Maybe;
+  formula?: string;
   selected?: boolean;
   /** Why it was selected, or why there is none. */
   reason?: string;
@@ -120,8 +122,23 @@ export interface LeastEnergy {
   epoch_energy_j?: Maybe;
   /** False: the least lies at the lowest or highest level. */
   interior?: boolean;
-  time_form?: string;
-  power_form?: string;
+  time_form?: string | null;
+  power_form?: string | null;
+  /** The level whose measured mean is least. */
+  measured?: { level?: number; epoch_energy_j?: Summary };
+  /** The largest of the fitted energy from a measured mean, relative. */
+  departure?: Maybe;
+  /** Why nothing was fitted. */
+  reason?: string;
+}
+/** The most frugal configuration of a workload against its fastest. */
+export interface TradeOff {
+  fastest?: { factors?: Factors };
+  frugal?: { factors?: Factors };
+  time_ratio?: Estimate;
+  energy_ratio?: Estimate;
+  /** Repeats tell their energies apart. */
+  significant?: boolean;
 }
 export interface Regression {
   response?: string;
@@ -169,6 +186,7 @@ export interface Analysis extends Unknown {
   energy_per_gpu_hour?: Slope[];
   energy_per_sample?: Slope[];
   least_energy?: LeastEnergy[];
+  trade_offs?: TradeOff[];
   regressions?: Regression[];
   batch_knees?: Unknown[];
   hardware?: Unknown[];
@@ -300,14 +318,14 @@ export function makeReport(model: Model): Report {
     const marks = union([...own.map(runMarks), preliminary ? ["preliminary"] : []]);
     return { factors, configuration, runs: own, n, preliminary, marks };
   });
-  const levels = new Map<string, Set<unknown>>();
-  for (const factors of setups.length > 0
-    ? setups.map((setup) => setup.factors)
-    : runs.map((run) => run.factors ?? {})) {
-    for (const [key, value] of Object.entries(factors)) {
-      levels.set(key, (levels.get(key) ?? new Set()).add(value));
-    }
-  }
+  const all = setups.length > 0 ? setups.map((setup) => setup.factors) : runs.map((run) => run.factors ?? {});
+  // A value that one configuration has and another lacks is a difference: absent is a level too.
+  const levels = new Map<string, Set<unknown>>(
+    [...new Set(all.flatMap((factors) => Object.keys(factors)))].map((key) => [
+      key,
+      new Set(all.map((factors) => factors[key])),
+    ]),
+  );
   // A batch that follows from the number of GPUs is no factor of its own.
   const follows =
     levels.get("local_batch")?.size === 1

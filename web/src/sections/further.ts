@@ -3,7 +3,7 @@
 // of hardware, sensitivity to what was not measured, published numbers.
 import { h, type Child } from "../dom";
 import { finite, interval, listed, lower, number, plain, quantity, withUnit } from "../format";
-import { groupLabel } from "../laws";
+import { formWords, groupLabel } from "../laws";
 import type { Factors, LeastEnergy, Published, Regression, Report, Sensitivity, Unknown } from "../model";
 import { columnsOf, quantityColumn, table, type Column } from "../table";
 
@@ -16,8 +16,19 @@ function leastEnergy(report: Report, rows: LeastEnergy[]): HTMLElement {
     { key: "factor", label: "Setting", value: (row) => quantity(row.factor ?? "").label, wrap: false },
     { key: "group", label: "At", value: (row) => at(report, row.group) },
     {
+      key: "measured",
+      label: "Measured least at",
+      value: (row) => row.measured?.level,
+      numeric: true,
+      show: (row) =>
+        finite(row.measured?.level)
+          ? h("data", { value: row.measured.level }, `${plain(row.measured.level)} ${unit(row)}`)
+          : null,
+    },
+    quantityColumn("epoch_energy_j", rows, (row) => row.measured?.epoch_energy_j?.mean),
+    {
       key: "value",
-      label: "Least energy at",
+      label: "Fitted least at",
       value: (row) => row.value,
       numeric: true,
       show: (row) =>
@@ -30,17 +41,32 @@ function leastEnergy(report: Report, rows: LeastEnergy[]): HTMLElement {
       numeric: true,
       show: (row) => (row.ci95 ? interval(row.ci95) : null),
     },
-    quantityColumn("epoch_energy_j", rows, (row) => row.epoch_energy_j),
+    {
+      ...quantityColumn("epoch_energy_j", rows, (row) => row.epoch_energy_j),
+      key: "fitted_epoch_energy_j",
+      label: "Fitted energy",
+    },
+    {
+      key: "departure",
+      label: "Fit is off by up to",
+      unit: "%",
+      value: (row) => (finite(row.departure) ? 100 * Math.abs(row.departure) : null),
+      show: (row) => (finite(row.departure) ? (100 * Math.abs(row.departure)).toFixed(1) : null),
+      numeric: true,
+    },
     {
       key: "interior",
       label: "Where",
       value: (row) =>
-        row.interior ? "between the levels" : "at the edge of the levels: the least may lie beyond",
+        row.reason
+          ? `no fitted least: ${row.reason}`
+          : row.interior ? "between the levels" : "at the edge of the levels: the least may lie beyond",
     },
     {
       key: "forms",
       label: "From the laws of time, power",
-      value: (row) => `${row.time_form ?? "–"}, ${row.power_form ?? "–"}`,
+      value: (row) =>
+        row.time_form || row.power_form ? `${formWords(row.time_form)}; ${formWords(row.power_form)}` : null,
     },
   ];
   return table(report, {

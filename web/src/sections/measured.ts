@@ -124,6 +124,19 @@ function alikeTogether(missing: Missing[]): Missing[] {
   });
 }
 
+/** Without a component: what other tools' tables gave, or nothing but times. */
+function nothingMetered(report: Report): HTMLElement {
+  const imported = report.runs.filter((run) => run.provenance?.imported);
+  if (imported.length === 0) return h("p", null, "No energy. Times are measured by the meter's clock.");
+  const energies = imported.filter((run) => finite(run.energy_j)).length;
+  const sources = [...new Set(imported.map((run) => run.provenance?.energy_j?.text).filter(Boolean))];
+  return h(
+    "p",
+    null,
+    `Nothing by this meter: ${count(imported.length, "run")} of ${report.runs.length} ${imported.length === 1 ? "was" : "were"} imported, ${energies === 0 ? "none" : energies} with energy. Times and energies are as given (energy: ${sources.slice(0, 4).join("; ")}).`,
+  );
+}
+
 export function measured(report: Report): Child[] {
   const machines = report.model.environment?.machines ?? [];
   const has = measuredComponents(report);
@@ -147,7 +160,7 @@ export function measured(report: Report): Child[] {
         null,
         h("h3", null, "Measured"),
         has.length === 0
-          ? h("p", null, "No energy. Times are measured by the meter's clock.")
+          ? nothingMetered(report)
           : h(
               "ul",
               null,

@@ -19,6 +19,7 @@ import {
 import {
   curve,
   formula,
+  formWords,
   hasLaw,
   lineLabel,
   lines,
@@ -200,23 +201,26 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
         tip: { fill: theme.paper, stroke: theme.grid },
       }),
       many
-        ? Plot.text(lastOfEach(means).slice(0, maxColoured), {
-            x: "x",
-            y: "y",
-            text: (p) => names[p.line],
-            fill: (p) => colour(theme, p.line),
-            textAnchor: "start",
-            dx: 10,
-            lineWidth: 11,
-            fontWeight: 500,
-          })
+        ? Plot.text(
+            lastOfEach(means),
+            apart({
+              x: "x",
+              y: "y",
+              text: (p: Point) => names[p.line],
+              fill: (p: Point) => colour(theme, p.line),
+              textAnchor: "start",
+              dx: 10,
+              lineWidth: labelEms,
+              fontWeight: 500,
+            }, Math.max(...names.map((name) => name.length))),
+          )
         : null,
       !many && selected[0] && curves.length > 0
         ? Plot.text([curves[Math.floor(curves.length * 0.5)]], {
             x: "x",
             y: "y",
             text: () =>
-              selected[0]?.form === "power" ? exponent(selected[0]) : selected[0]!.form!.replaceAll("_", " "),
+              selected[0]?.form === "power" ? exponent(selected[0]) : formWords(selected[0]!.form),
             fill: theme.series[0],
             textAnchor: slopeSign(curves) < 0 ? "start" : "end",
             dx: slopeSign(curves) < 0 ? 10 : -10,
@@ -255,6 +259,28 @@ function panel(report: Report, response: string, factor: string, group: Line[]):
     rows,
     draw,
   });
+}
+
+const labelEms = 11;
+
+/** Labels at the ends of lines that would overlap are moved apart, in their order. */
+function apart(options: Plot.TextOptions, longest: number): Plot.TextOptions {
+  const gap = 13 * Math.max(1, Math.ceil(longest / (2 * labelEms)));
+  return Plot.initializer(options, (data, facets, channels, scales) => {
+    const scale = scales.y as unknown as (value: number) => number;
+    const ys = Array.from(channels.y!.value as Iterable<number>, (value) => scale(value));
+    const order = ys.map((_, i) => i).sort((a, b) => ys[a] - ys[b]);
+    for (let i = 1; i < order.length; ++i) {
+      ys[order[i]] = Math.max(ys[order[i]], ys[order[i - 1]] + gap);
+    }
+    // What was pushed below the frame moves back up, and takes its neighbours along.
+    let lowest = Math.max(...(scales.y as unknown as { range: () => number[] }).range());
+    for (const i of order.reverse()) {
+      ys[i] = Math.min(ys[i], lowest);
+      lowest = ys[i] - gap;
+    }
+    return { data, facets, channels: { y: { value: ys } } };
+  }) as Plot.TextOptions;
 }
 
 const slopeSign = (points: { y: number }[]) => Math.sign(points[points.length - 1].y - points[0].y);

@@ -2,7 +2,7 @@
 // The numbers behind the figures of scaling: every law with its rivals, and speed-up over GPUs.
 import { h } from "../dom";
 import { capital, interval, number, plain, quantity, type Maybe } from "../format";
-import { groupLabel, hasLaw, noLaw } from "../laws";
+import { formWords, groupLabel, hasLaw, noLaw } from "../laws";
 import type { Law, Report } from "../model";
 import { quantityColumn, table, type Column } from "../table";
 
@@ -21,8 +21,14 @@ export function lawTable(report: Report, laws: Law[]): HTMLElement {
     {
       key: "form",
       label: "Form",
-      value: (law) => (hasLaw(law) ? law.form!.replaceAll("_", " ") : noLaw(law)),
-      show: (law) => (law.selected ? h("strong", null, law.form?.replaceAll("_", " "), " (selected)") : null),
+      value: (law) =>
+        !hasLaw(law)
+          ? noLaw(law)
+          : `${formWords(law.form)}${law.formula ? `, ${law.formula}` : ""}${law.selected ? " (selected)" : ""}`,
+      show: (law) =>
+        law.selected
+          ? h("strong", null, formWords(law.form), law.formula ? `, ${law.formula}` : "", " (selected)")
+          : null,
     },
     {
       key: "parameters",
@@ -61,7 +67,7 @@ export function lawTable(report: Report, laws: Law[]): HTMLElement {
     columns,
     marks: report.marks.filter((mark) => mark !== "preliminary"),
     note: [
-      "Selected by the corrected Akaike criterion and the leave-one-out error, never by R² alone. Below three levels there is a table and no law.",
+      "Selected by the corrected Akaike criterion and the leave-one-out error, never by R² alone; none is selected where the best does not fit the means, and no curve is drawn. Below three levels there is a table and no law.",
     ],
   });
 }
@@ -144,7 +150,7 @@ export function speedUpTable(report: Report): HTMLElement | null {
     marks: report.marks,
     note: [
       series.length === 1 ? `${capital(rows[0].at)}. ` : "",
-      "Against the fewest GPUs of the same series, at one data-set size. Efficiency is speed-up over the ratio of GPUs. Strong scaling keeps the global batch, weak scaling the local batch.",
+      "Against the fewest GPUs of the same series; the data set is fixed. Efficiency is speed-up over the ratio of GPUs. Strong scaling keeps the global batch, weak scaling the local batch.",
     ],
   });
 }

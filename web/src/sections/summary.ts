@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report in one paragraph and four numbers, in words computed from the data.
 import { h, type Child } from "../dom";
-import { amount, count, finite, interval, listed, lower, number, plain, quantity, relative } from "../format";
-import { hasLaw, setupLabel } from "../laws";
-import { absence, runMarks, summaryOf, valueOf, type Law, type Report, type Run } from "../model";
-import { costs, workloads } from "./tradeoff";
+import { amount, count, finite, interval, listed, lower, number, plain, quantity } from "../format";
+import { formula, formWords, hasLaw } from "../laws";
+import { absence, keyOf, runMarks, summaryOf, valueOf, type Law, type Report, type Run } from "../model";
+import { costs, frugality, workloads } from "./tradeoff";
 
 const total = (runs: Run[], key: string): { sum: number; n: number } => {
   const values = runs.map((run) => valueOf(run, key)).filter(finite);
@@ -87,25 +87,41 @@ function who(report: Report): string {
     devices.length > 0
       ? ` on ${range}${listed(devices)}${range && gpus.some((n) => n > 1) ? " GPUs" : ""}`
       : range
-        ? ` on ${range}GPUs`
+        ? ` on ${range}${gpus.some((n) => n > 1) ? "GPUs" : "GPU"}`
         : "";
   return `${workloadNames.length > 0 ? ` of ${listed(workloadNames.slice(0, 6))}${workloadNames.length > 6 ? " and others" : ""}` : ""}${on}`;
 }
 
-function lawSentence(law: Law): Child[] {
-  const b = law.parameters?.b;
-  const over = quantity(law.factor).label;
-  const what = quantity(law.response).label.toLowerCase();
-  return finite(b?.value) && law.form === "power"
-    ? [
-        `Over ${count(law.n_levels ?? 0, "level")} of ${lower(over)}, ${what} follows a power law with exponent `,
-        h("strong", null, number(b.value)),
-        ` (95 % interval ${interval(b.ci95)})`,
-        ". ",
-      ]
-    : [
-        `Over ${count(law.n_levels ?? 0, "level")} of ${lower(over)}, ${what} is described best by the form “${law.form?.replaceAll("_", " ")}”. `,
+/** The law of epoch time, where every series over one factor has one of the same form. */
+function lawSentence(report: Report): Child[] {
+  const laws = (report.model.analysis.laws ?? []).filter((law) => law.response === "epoch_time_s");
+  for (const factor of new Set(laws.map((law) => law.factor))) {
+    const series = new Map<string, Law | null>();
+    for (const law of laws.filter((one) => one.factor === factor)) {
+      const key = (law.scaling ?? "") + keyOf(law.group ?? {});
+      series.set(key, law.selected && hasLaw(law) ? law : (series.get(key) ?? null));
+    }
+    const chosen = [...series.values()];
+    const [first] = chosen;
+    if (!first || chosen.some((law) => law?.form !== first.form)) continue;
+    const over = lower(quantity(factor).label);
+    const what = quantity(first.response).label.toLowerCase();
+    if (chosen.length > 1) {
+      return [
+        `Over ${over}, ${what} is best described by one form in all ${chosen.length} series: ${formWords(first.form)}${first.formula ? `, ${first.formula}` : ""} with x = ${over}. `,
       ];
+    }
+    const b = first.parameters?.b;
+    return [
+      `Over ${count(first.n_levels ?? 0, "level")} of ${over}, ${what} is best described by this form: ${formWords(first.form)}, `,
+      h("span", { class: "formula" }, ...formula(first)),
+      first.form === "power" && finite(b?.value)
+        ? [", exponent ", h("strong", null, number(b.value)), ` (95 % interval ${interval(b.ci95)})`]
+        : "",
+      ". ",
+    ];
+  }
+  return [];
 }
 
 export function paragraph(report: Report): HTMLElement {
@@ -143,11 +159,7 @@ export function paragraph(report: Report): HTMLElement {
       "). ",
     );
   }
-  const laws = (report.model.analysis.laws ?? []).filter(
-    (law) => law.response === "epoch_time_s" && law.selected && hasLaw(law),
-  );
-  const law = laws.find((candidate) => candidate.factor === "gpus") ?? laws[0];
-  if (law) parts.push(...lawSentence(law));
+  parts.push(...lawSentence(report));
   const ratio = perGpuHour(runs);
   if (ratio) {
     parts.push(
@@ -163,9 +175,7 @@ export function paragraph(report: Report): HTMLElement {
       .sort((a, b) => a.time - b.time);
     if (front.length > 1) {
       const [fastest, frugal] = [front[0], front[front.length - 1]];
-      parts.push(
-        `Compared with the fastest configuration (${setupLabel(report, fastest.setup.factors)}), the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)}, mean against mean. `,
-      );
+      parts.push(frugality(report, fastest, frugal));
     }
   }
   return h("p", { class: "lead" }, ...parts);

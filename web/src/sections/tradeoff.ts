@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { h } from "../dom";
 import { figure } from "../figure";
-import { finite, logTicks, number, plain, quantity, relative, unitFor, withUnit } from "../format";
+import { change, finite, logTicks, longer, number, plain, quantity, unitFor, withUnit } from "../format";
 import { groupLabel, setupLabel } from "../laws";
 import { keyOf, summaryOf, union, withoutKeys, type Ci95, type Report, type Setup } from "../model";
 
@@ -73,6 +73,23 @@ export function workloads(report: Report): { name: string; setups: Setup[] }[] {
   }));
 }
 
+/** The most frugal configuration against the fastest, as far as repeats tell their energies apart. */
+export function frugality(report: Report, fastest: Cost, frugal: Cost): string {
+  const [quick, saving] = [fastest, frugal].map((cost) => setupLabel(report, cost.setup.factors));
+  const found = (report.model.analysis.trade_offs ?? []).find(
+    (one) =>
+      keyOf(one.fastest?.factors ?? {}) === keyOf(fastest.setup.factors) &&
+      keyOf(one.frugal?.factors ?? {}) === keyOf(frugal.setup.factors),
+  );
+  const ci = found?.energy_ratio?.ci95;
+  const energy = change(frugal.energy / fastest.energy);
+  const between =
+    ci && finite(ci[0]) && finite(ci[1]) ? `, 95 % interval ${change(ci[0])} to ${change(ci[1])}` : "";
+  return found?.significant
+    ? `Compared with the fastest configuration (${quick}), the most frugal (${saving}) used ${energy} energy${between}, and took ${longer(frugal.time / fastest.time)}. `
+    : `The configuration of least mean energy (${saving}) is not told apart in energy from the fastest (${quick}): ${energy}${between || ", without repeats to hold it against"}. `;
+}
+
 /** Ticks of an axis: chosen by hand where it is logarithmic. */
 const axis = (logarithmic: boolean, values: number[], ticks: number): { ticks: number | number[] } => ({
   ticks: logarithmic ? logTicks(values).ticks : ticks,
@@ -99,7 +116,7 @@ export function tradeOff(report: Report): HTMLElement[] {
       const sentence =
         fastest === frugal
           ? `One configuration is both fastest and most frugal: ${setupLabel(report, fastest.setup.factors)}. `
-          : `Compared with the fastest (${setupLabel(report, fastest.setup.factors)}), the most frugal (${setupLabel(report, frugal.setup.factors)}) ${relative(frugal.energy / fastest.energy, frugal.time / fastest.time)}, mean against mean. `;
+          : frugality(report, fastest, frugal);
       return [
         figure(report, {
           id: `figure-trade-off-${index}`,
