@@ -192,6 +192,122 @@ test("energy that was not measured is absent with its reason, never 0", async ()
   });
 });
 
+const lead = (page) => page.locator("p.lead").innerText();
+
+test("the head states a law only if all series have it, in words and with its formula", async () => {
+  const document = documents.study();
+  const laws = document.analysis.laws.filter((law) => law.response === "epoch_time_s" && law.factor === "gpus");
+  assert.equal(laws.filter((law) => law.selected).length, 1);
+  const other = structuredClone(laws.find((law) => law.selected));
+  other.group = { ...other.group, power_cap_w: 200 };
+  document.analysis.laws = [...laws, other];
+  for (const law of document.analysis.laws) law.formula = "y = a x^b";
+  await open(document, async (page) => {
+    assert.match(await lead(page), /one form in all 2 series: power law, y = a x\^b/);
+  });
+  other.selected = false;
+  other.reason = "no form fits: the best, y = a x^b, gives 4.3 % more than was measured at 8";
+  await open(document, async (page) => {
+    assert.doesNotMatch(await lead(page), /described/);
+  });
+});
+
+test("frugality that repeats do not tell apart is not stated", async () => {
+  const document = documents.study();
+  const [one, two] = document.analysis.configurations;
+  one.epoch_energy_j = { mean: 783e3, sd: 7.6e3, ci95: [764e3, 802e3] };
+  two.epoch_energy_j = { mean: 768e3, sd: 4e3, ci95: [758e3, 778e3] };
+  one.epoch_time_s.mean = 100;
+  two.epoch_time_s.mean = 110;
+  document.analysis.configurations = [one, two];
+  const found = {
+    group: {},
+    fastest: { factors: one.factors },
+    frugal: { factors: two.factors },
+    time_ratio: { value: 1.1, ci95: null },
+    energy_ratio: { value: 768 / 783, ci95: [0.957, 1.005] },
+    significant: false,
+  };
+  document.analysis.trade_offs = [found];
+  await open(document, async (page) => {
+    assert.match(await lead(page), /is not told apart in energy from the fastest .*: 1\.9 % less, 95 % interval/);
+  });
+  Object.assign(found, { energy_ratio: { value: 768 / 783, ci95: [0.97, 0.99] }, significant: true });
+  await open(document, async (page) => {
+    assert.match(await lead(page), /used 1\.9 % less energy, 95 % interval 3\.0 % less to 1\.0 % less, and took/);
+  });
+});
+
+test("a factor that one configuration lacks is a difference", async () => {
+  const document = documents.study();
+  document.analysis.configurations.forEach(({ factors }, i) => {
+    if (i > 0) factors.accumulation = 2;
+  });
+  await open(document, async (page) => {
+    const text = await page.locator("#configurations").innerText();
+    assert.match(await page.locator("#configurations-table thead").innerText(), /Accumulation/i);
+    assert.doesNotMatch(text.slice(text.indexOf("The same in all")), /accumulation/);
+  });
+});
+
+test("imported energy is not called unmeasured", async () => {
+  const document = documents.study();
+  for (const run of document.analysis.runs) {
+    run.simulated = false;
+    run.energy_by_component_j = {};
+    run.provenance = {
+      imported: true,
+      components: {},
+      unavailable: [],
+      energy_j: { contains: [], text: "imported from means.csv; its components are not known" },
+    };
+  }
+  await open(document, async (page) => {
+    const text = await page.locator("#measured").innerText();
+    assert.doesNotMatch(text, /No energy|meter's clock/);
+    assert.match(text, /imported from means\.csv; its components are not known/);
+  });
+});
+
+test("a driver's whole message stands once, not in every cell", async () => {
+  const document = documents.noEnergy();
+  const message = `${"libnvidia-ml.so.1 cannot be opened as a shared object ".repeat(3)}end of message`;
+  for (const run of document.analysis.runs) run.provenance.unavailable[0].reason = message;
+  await open(document, async (page) => {
+    assert.doesNotMatch(await page.locator("#runs-table").innerText(), /end of message/);
+    assert.match(await page.locator("#unavailable-table").innerText(), /end of message/);
+  });
+});
+
+test("labels at the ends of eight lines do not overlap", async () => {
+  const document = documents.study();
+  const template = document.analysis.configurations.filter(
+    ({ factors }) => factors.power_cap_w === 250 && factors.sm_clock_mhz === 1380,
+  );
+  document.analysis.laws = [];
+  document.analysis.scaling = [];
+  document.analysis.configurations = Array.from({ length: 8 }, (_, i) =>
+    template.map((one) => ({
+      ...structuredClone(one),
+      factors: { ...one.factors, power_cap_w: 100 + 20 * i },
+      epoch_time_s: { mean: one.epoch_time_s.mean * (1 + 0.01 * i), sd: null, ci95: null },
+    })),
+  ).flat();
+  await open(document, async (page) => {
+    const boxes = await page
+      .locator("#figure-epoch_time_s-gpus svg g[aria-label=text] text")
+      .evaluateAll((labels) =>
+        labels
+          .map((label) => [label.textContent, label.getBoundingClientRect()])
+          .filter(([text]) => /cap/.test(text))
+          .map(([, { top, bottom }]) => [top, bottom])
+          .sort((a, b) => a[0] - b[0]),
+      );
+    assert.equal(boxes.length, 8);
+    boxes.slice(1).forEach(([top], i) => assert.ok(top >= boxes[i][1] - 4, `${top} under ${boxes[i][1]}`));
+  });
+});
+
 for (const name of ["empty", "estimated", "noEnergy"]) {
   test(`the document "${name}" renders whole, wide and narrow`, async () => {
     for (const width of [1280, 390]) {

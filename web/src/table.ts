@@ -6,6 +6,10 @@ import { finite, number, plain, quantity, unitFor, withUnit, type Maybe } from "
 import { markWords } from "./figure";
 import type { Mark, Report } from "./model";
 
+/** The beginning of a reason: a cell is no place for a driver's whole message, which stands under "Sensors that delivered nothing". */
+const brief = (reason: string): string =>
+  reason.length <= 64 ? reason : `${reason.slice(0, reason.slice(0, 60).lastIndexOf(" "))} …`;
+
 type Value = number | string | null | undefined;
 
 export interface Column<Row> {
@@ -76,7 +80,11 @@ function cell<Row>(column: Column<Row>, row: Row): HTMLElement {
     const reason = column.absent?.(row);
     return reason === undefined
       ? h("td", { class: column.numeric ? "numeric" : undefined }, "–")
-      : h("td", { class: column.numeric ? "absent numeric" : "absent" }, `not measured: ${reason}`);
+      : h(
+          "td",
+          { class: column.numeric ? "absent numeric" : "absent", title: reason },
+          `not measured: ${brief(reason)}`,
+        );
   }
   return h(
     "td",
