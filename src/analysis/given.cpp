@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/given.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "analysis/json_access.h"
 
 namespace joulemark::analysis {
@@ -14,7 +17,7 @@ void add_given(RunMetrics& run) {
     if (run.components.size() == 1 && run.energy_j) {
         run.energy_by_component_j[run.components.front()] = *run.energy_j;
     }
-    run.mean_of = given.value("n", std::size_t{1});
+    run.mean_of = static_cast<std::size_t>(std::max(given.value("n", std::int64_t{1}), std::int64_t{1}));
     run.sd_given = given.value("sd", std::map<std::string, double>{});
     // An energy per epoch or per sample is the given energy over numbers that do not scatter.
     if (const auto sd = run.sd_given.find("energy_j"); sd != run.sd_given.end() && run.energy_j) {

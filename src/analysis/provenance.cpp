@@ -140,7 +140,8 @@ std::string epoch_sources(const store::RunRecord& record) {
 
 /// The energy that another tool's table gives, of the components that it names.
 json imported_energy(const json& given) {
-    const std::vector<std::string> contains = given.value("components", std::vector<std::string>{});
+    const json& components = child(given, "components");
+    const auto contains = components.is_array() ? components.get<std::vector<std::string>>() : std::vector<std::string>{};
     json energy{{"window", "as given"}, {"method", "imported"}, {"contains", contains}};
     const std::string source = "imported from " + text(given, "file");
     if (contains.empty()) {
@@ -233,8 +234,10 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
             {"simulated", metrics.simulated},
             {"estimated", estimated},
             {"imported", metrics.imported}};
-    if (metrics.imported) {
-        provenance["given"] = child(record.hosts.front().run_json, "imported");
+    if (metrics.imported) {  // null where the file is damaged
+        if (const json& given = child(record.hosts.front().run_json, "imported"); given.is_object()) {
+            provenance["given"] = given;
+        }
     }
     return provenance;
 }

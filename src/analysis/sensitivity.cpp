@@ -121,8 +121,8 @@ void add_conclusions(Sensitivity& sensitivity, const Part& part, const std::vect
         const bool survives =
             least(part, part.low, series) == measured && least(part, part.high, series) == measured;
         sensitivity.conclusions.push_back(
-            {fmt::format("{} {} needs the least energy per epoch{}", series.factor,
-                         store::factor_text(measured->factors[series.factor]),
+            {fmt::format("{} {:g} needs the least energy per epoch{}", series.factor,
+                         *measured->number(series.factor),
                          series.group.empty() ? "" : " at " + store::factors_text(series.group)),
              survives});
     }

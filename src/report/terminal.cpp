@@ -132,7 +132,7 @@ bool extraordinary(double value) {
 }
 
 int decimals_of(double value, double half_width) {
-    const int most = std::max(0, 5 - leading_digit(value));
+    const int most = std::max(0, 4 - leading_digit(value));
     return half_width > 0 ? std::clamp(1 - leading_digit(half_width), 0, most) : std::min(most, 3);
 }
 

@@ -33,9 +33,9 @@ std::string duration_text(double seconds);
 std::string number_text(double value);
 /// Levels and counts, with as few digits as tell them apart: "250", "0.5".
 std::string level_text(double value);
-/// `number` as one of several that are rounded alike: where `half_width` has two digits, `value` six at most.
+/// `number` as one of several that are rounded alike: where `half_width` has two digits, `value` five at most.
 std::string rounded_text(double number, double value, double half_width);
-/// "782.4 ± 4.9": both rounded where the half-width has two digits, the value to six digits at most.
+/// "782.4 ± 4.9": both rounded where the half-width has two digits, the value to five decimal digits at most.
 std::string plus_minus_text(double value, double half_width);
 
 /// Whether `stream` is a terminal that wants colour (NO_COLOR and TERM=dumb honoured).

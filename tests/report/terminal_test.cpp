@@ -30,8 +30,9 @@ TEST(Terminal, SparklineShowsGapsAsBlanks) {
 TEST(Terminal, AMeanAndItsIntervalAreRoundedAlike) {
     EXPECT_EQ(plus_minus_text(782357.3, 4868.2), "782357 ± 4868");
     EXPECT_EQ(plus_minus_text(12.3456, 0.0512), "12.346 ± 0.051");
-    EXPECT_EQ(plus_minus_text(123.4, 4.001e-8), "123.400 ± <0.001");
-    EXPECT_EQ(plus_minus_text(123.4, 0), "123.400 ± 0.000");
+    EXPECT_EQ(plus_minus_text(123.4, 4.001e-8), "123.40 ± <0.01");
+    EXPECT_EQ(plus_minus_text(123.4, 0), "123.40 ± 0.00");
+    EXPECT_EQ(plus_minus_text(0.0999999, 1.2e-7), "0.100000 ± <0.000001");
     EXPECT_EQ(plus_minus_text(4.2316e7, 2.0e5), "(4.232 ± 0.020)e+07");
     EXPECT_EQ(plus_minus_text(1.532e-7, 4e-9), "(1.532 ± 0.040)e-07");
     EXPECT_EQ(rounded_text(4.001e-8, 0.1234, 0.123), "0.00");

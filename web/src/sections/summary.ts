@@ -182,8 +182,9 @@ export function paragraph(report: Report): HTMLElement {
 }
 
 export function keyNumbers(report: Report): HTMLElement {
-  const energy = total(report.runs, "energy_j");
-  const hours = total(report.runs, "gpu_hours");
+  const { runs } = report;
+  const energy = total(runs, "energy_j");
+  const hours = total(runs, "gpu_hours");
   const ratio = perGpuHour(report.runs);
   const times = report.setups
     .map((setup) => summaryOf(setup.configuration, "epoch_time_s").mean)
@@ -205,7 +206,7 @@ export function keyNumbers(report: Report): HTMLElement {
     "dl",
     { class: "key-numbers" },
     item(
-      "Energy measured",
+      runs.every((run) => runMarks(run).includes("imported")) ? "Energy, imported" : "Energy measured",
       energy.n > 0 ? amount("energy_j", energy.sum) : "not measured",
       energy.n > 0 ? `in ${count(energy.n, "run")}` : reason,
     ),
