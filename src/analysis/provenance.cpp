@@ -141,7 +141,10 @@ std::string epoch_sources(const store::RunRecord& record) {
 /// The energy that another tool's table gives, of the components that it names.
 json imported_energy(const json& given) {
     const json& components = child(given, "components");
-    const auto contains = components.is_array() ? components.get<std::vector<std::string>>() : std::vector<std::string>{};
+    std::vector<std::string> contains;
+    if (components.is_array()) {
+        contains = components.get<std::vector<std::string>>();
+    }
     json energy{{"window", "as given"}, {"method", "imported"}, {"contains", contains}};
     const std::string source = "imported from " + text(given, "file");
     if (contains.empty()) {

@@ -28,8 +28,10 @@ json work_of(const json& all) {
 std::vector<TradeOff> trade_offs(const std::vector<Configuration>& configurations) {
     std::map<std::pair<json, std::vector<std::string>>, std::vector<const Configuration*>> groups;
     for (const Configuration& configuration : configurations) {
-        if (configuration.mean("epoch_time_s").value_or(0) > 0 && configuration.mean("epoch_energy_j").value_or(0) > 0) {
-            groups[{work_of(configuration.factors), configuration.runs.front()->components}].push_back(&configuration);
+        const auto known = [&](const char* metric) { return configuration.mean(metric).value_or(0) > 0; };
+        if (known("epoch_time_s") && known("epoch_energy_j")) {
+            const auto& components = configuration.runs.front()->components;
+            groups[{work_of(configuration.factors), components}].push_back(&configuration);
         }
     }
     std::vector<TradeOff> found;

@@ -7,8 +7,8 @@
 
 namespace joulemark::analysis {
 
-/// Of all configurations of each workload with an epoch time and energy of the same components, the fastest and the most
-/// frugal, and whether repeats tell them apart.
+/// Of all configurations of each workload with an epoch time and an energy of the same components, the
+/// fastest and the most frugal, and whether repeats tell them apart.
 std::vector<TradeOff> trade_offs(const std::vector<Configuration>& configurations);
 
 }  // namespace joulemark::analysis
