@@ -217,7 +217,7 @@ json run_provenance(const store::RunRecord& record, const RunMetrics& metrics,
     if (metrics.imported) {
         energy = imported_energy(child(record.hosts.front().run_json, "imported"));
     } else if (contains.empty()) {
-        energy["text"] = "no energy sensor: see unavailable";
+        energy["text"] = "no energy sensor: `joulemark show DIR RUN` lists why (Not measured)";
     } else {
         energy["method"] = fmt::format("{}", fmt::join(command.methods(), " + "));
         energy["text"] = contents_text(contains, lacks);

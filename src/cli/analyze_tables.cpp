@@ -455,9 +455,7 @@ std::string warnings_text(const Model& model) {
 std::string contents_text(const Model& model) {
     std::map<std::string, std::size_t> contents;
     for (const RunMetrics& run : model.runs) {
-        const nlohmann::json& energy = run.provenance["energy_j"];
-        const bool none = energy.value("contains", nlohmann::json::array()).empty() && !run.imported;
-        ++contents[energy.value("text", "") + (none ? ", as `joulemark show DIR RUN` lists it (Not measured)" : "")];
+        ++contents[run.provenance["energy_j"].value("text", "")];
     }
     std::string text;
     for (const auto& [sentence, count] : contents) {

@@ -50,7 +50,7 @@ std::string status_text(const RunRecord& run, const std::optional<RegionSummary>
 
 /// The energy, or why there is none.
 std::string energy(const RegionSummary& region) {
-    return region.energy_j ? energy(region.energy_j) : region.no_total;
+    return region.energy_j ? energy_text(*region.energy_j, region.energy_bound_j.value_or(nan)) : region.no_total;
 }
 
 json to_json(const RegionSummary& summary) {
@@ -180,7 +180,7 @@ void print_identity(const RunRecord& run) {
     line("software", software);
     if (whole && whole->energy_j) {
         line("energy",
-             fmt::format("{} ± {} in {}, {} ({}{})", energy(whole->energy_j), energy(whole->energy_bound_j),
+             fmt::format("{} in {}, {} ({}{})", energy(*whole),
                          duration_text(whole->wall_time_s.value_or(nan)), whole->energy_components,
                          whole->energy_method, whole->sum.simulated() ? ", simulated" : ""));
     } else if (whole) {
@@ -231,8 +231,8 @@ void print_devices(const RunRecord& run) {
 }
 
 void print_regions(const RunRecord& run) {
-    Table table({"region", "time", "samples", "loss", "quality", "energy", "±", "mean W", "J/sample",
-                 "busy %", "SM %", "memory %"});
+    Table table({"region", "time", "samples", "loss", "quality", "energy", "mean W", "J/sample", "busy %",
+                 "SM %", "memory %"});
     std::size_t rows = 0, left_out = 0;
     for (const RegionSummary& region : store::summarise_regions(run)) {
         if (region.name == run_format::command_region) {
@@ -248,7 +248,7 @@ void print_regions(const RunRecord& run) {
              duration_text(region.wall_time_s.value_or(nan)), number(region.samples),
              number(region.loss.value()),
              quality ? fmt::format("{} {}", region.quality_name, number_text(*quality)) : "-", energy(region),
-             energy(region.energy_bound_j), number(region.mean_power_w), number(region.joule_per_sample),
+             number(region.mean_power_w), number(region.joule_per_sample),
              percent(region.sum.gpu_busy_pct()), percent(region.sum.sm_util_pct()),
              percent(region.sum.gpu_memory_util_pct())});
     }

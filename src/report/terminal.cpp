@@ -160,18 +160,34 @@ std::string plus_minus_text(double value, double half_width) {
                : fmt::format("{:.{}f} ± {:.{}f}", value, decimals, half_width, decimals);
 }
 
-std::string energy_text(double joules) {
-    if (std::isnan(joules)) {
-        return "-";
-    }
+namespace {
+
+struct EnergyUnit {
+    double joules;
+    const char* name;
+};
+
+EnergyUnit unit_for(double joules) {
     const double magnitude = std::abs(joules);
-    if (magnitude >= 3.6e6) {
-        return scaled(joules, 3.6e6, "kWh");
+    return magnitude >= 3.6e6                    ? EnergyUnit{3.6e6, "kWh"}
+           : magnitude >= 3600                   ? EnergyUnit{3600, "Wh"}
+           : magnitude >= 1 || magnitude == 0 ? EnergyUnit{1, "J"}
+                                                 : EnergyUnit{1e-3, "mJ"};
+}
+
+}  // namespace
+
+std::string energy_text(double joules) {
+    const EnergyUnit unit = unit_for(joules);
+    return std::isnan(joules) ? "-" : scaled(joules, unit.joules, unit.name);
+}
+
+std::string energy_text(double joules, double bound_j) {
+    if (std::isnan(joules) || std::isnan(bound_j)) {
+        return energy_text(joules);
     }
-    if (magnitude >= 3600) {
-        return scaled(joules, 3600, "Wh");
-    }
-    return magnitude >= 1 || magnitude == 0 ? scaled(joules, 1, "J") : scaled(joules, 1e-3, "mJ");
+    const EnergyUnit unit = unit_for(joules);
+    return fmt::format("{} {}", plus_minus_text(joules / unit.joules, bound_j / unit.joules), unit.name);
 }
 
 std::string duration_text(double seconds) {

@@ -28,6 +28,8 @@ std::string sparkline(std::span<const double> values, std::size_t width);
 
 /// Short forms for people: "1.24 kJ", "0.31 kWh", "12.3 s", "2 h 05 min". "-" for NaN.
 std::string energy_text(double joules);
+/// "894.68 ± 0.56 Wh"; without "±" where the bound is NaN.
+std::string energy_text(double joules, double bound_j);
 std::string duration_text(double seconds);
 /// Four significant digits, no exponent for ordinary magnitudes. "-" for NaN.
 std::string number_text(double value);

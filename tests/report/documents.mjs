@@ -549,7 +549,7 @@ export function noEnergy() {
         window: "joulemark.command",
         contains: [],
         lacks: ["gpu", "cpu", "dram", "network", "psu", "cooling"],
-        text: "no energy sensor: see unavailable",
+        text: "no energy sensor: `joulemark show DIR RUN` lists why (Not measured)",
       },
       components: {},
       unavailable: [

@@ -49,6 +49,9 @@ TEST(Terminal, QuantitiesAreShort) {
     EXPECT_EQ(energy_text(0.0123), "12.30 mJ");
     EXPECT_EQ(energy_text(7.2e6), "2.000 kWh");
     EXPECT_EQ(energy_text(std::nan("")), "-");
+    EXPECT_EQ(energy_text(894.7 * 3600, 2008), "894.70 ± 0.56 Wh");
+    EXPECT_EQ(energy_text(7.2e6, 36e3), "2.000 ± 0.010 kWh");
+    EXPECT_EQ(energy_text(12, std::nan("")), "12.00 J");
     EXPECT_EQ(duration_text(7500), "2 h 05 min");
     EXPECT_EQ(duration_text(121.9), "2 min 01 s");
     EXPECT_EQ(number_text(12345.6), "12346");
