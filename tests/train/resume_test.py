@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import struct
@@ -14,11 +15,13 @@ import unittest
 
 PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--quiet"]
-COMMON = ["--device", "cpu", "--threads", "1", "--classes", "3", "--samples", "48", "--eval-samples", "6"]
+CPU = ["--device", "cpu", "--threads", "1"]
+COMMON = [*CPU, "--classes", "3", "--samples", "48", "--eval-samples", "6"]
 RESNET = ["resnet50", *COMMON, "--image-size", "32", "--set", "width=4", "--set", "blocks=1,1,1,1"]
 # Dropout, Adam, clipping, accumulation, a curve that depends on the run's length.
 VGG = ["vgg16", *COMMON, "--image-size", "32", "--set", "width=2", "--set", "hidden=8", "--optimizer", "adamw"]
 VGG += ["--lr", "1e-3", "--accumulate", "2", "--clip-norm", "1", "--lr-schedule", "cosine"]
+SCHNET = ["schnet", *CPU, "--samples", "64", "--set", "hidden=8", "--set", "filters=8", "--set", "interactions=1"]
 
 
 def run(*words, ranks=1):
@@ -68,6 +71,54 @@ class Resume(unittest.TestCase):
 
     def test_two_ranks_go_on_bit_by_bit(self):
         self.assert_continues([*RESNET, "--local-batch", "4", "--epochs", "3"], cut_after=8, resumed_from=6, ranks=2)
+
+    def mllog(self, *words):
+        lines = self.train(*words, "--mllog").stdout.splitlines()
+        return [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+
+    def test_a_part_of_an_epoch_is_not_marked_as_an_epoch(self):
+        model = [*SCHNET, "--local-batch", "16", "--epochs", "3", "--checkpoint", str(self.scratch / "checkpoint")]
+
+        def regions(*words):
+            lines = self.mllog(*model, *words)
+            return [(line["key"], line["metadata"]["epoch_num"]) for line in lines if "epoch_st" in line["key"]]
+
+        cut = [("epoch_start", 0), ("epoch_stop", 0), ("partial_epoch_start", 1), ("partial_epoch_stop", 1)]
+        self.assertEqual(regions("--steps", "6"), cut)
+        rest = [("partial_epoch_start", 1), ("partial_epoch_stop", 1), ("epoch_start", 2), ("epoch_stop", 2)]
+        self.assertEqual(regions("--resume", model[-1]), rest)
+
+    def test_a_plateau_goes_by_the_evaluations_that_are_due(self):
+        # Nothing is learnt at this rate, so that no loss improves: six evaluations after the first halve it.
+        model = [*SCHNET, "--local-batch", "64", "--eval-samples", "32", "--lr-schedule", "plateau", "--lr", "1e-30"]
+        model += ["--epochs", "18"]
+
+        def rates(*words):
+            return [line["metadata"]["lr"] for line in self.mllog(*model, *words) if line["key"] == "epoch_stop"]
+
+        self.assertEqual(rates("--eval-every", "0"), 7 * [1e-30] + 6 * [5e-31] + 5 * [2.5e-31])
+        model += ["--eval-every", "2"]
+        whole = rates()
+        self.assertEqual(whole, 14 * [1e-30] + 4 * [5e-31])
+        checkpoint = str(self.scratch / "checkpoint")
+        first = rates("--checkpoint", checkpoint, "--steps", "9")  # which is evaluated, but not due
+        self.assertEqual(first + rates("--resume", checkpoint), whole)
+
+    def test_another_number_of_ranks_goes_on_with_the_losses_of_the_epoch(self):
+        model = [*SCHNET, "--global-batch", "16", "--epochs", "2"]
+        whole, cut = self.scratch / "whole", self.scratch / "cut"
+        self.train(*model, "--log-losses", str(whole))
+        expected = [float(line) for line in whole.read_text().splitlines()]
+        for before, after in ((2, 1), (1, 2)):
+            checkpoint = str(self.scratch / f"checkpoint{before}")
+            self.train(*model, "--steps", "2", "--checkpoint", checkpoint, ranks=before)
+            result = self.train(*model, "--resume", checkpoint, "--log-losses", str(cut), "--mllog", ranks=after)
+            losses = [float(line) for line in cut.read_text().splitlines()]
+            self.assertEqual(len(losses), len(expected))
+            for loss, other in zip(losses, expected, strict=True):
+                self.assertAlmostEqual(loss / other, 1, delta=1e-5)
+            (told,) = re.findall(r'epoch_stop.*"epoch_num":0.*"loss":([0-9.]+)', result.stdout)
+            self.assertAlmostEqual(float(told) / (sum(expected[:4]) / 4), 1, delta=1e-5)
 
     def test_a_killed_run_goes_on(self):
         model = [*RESNET, "--local-batch", "8", "--epochs", "400"]
@@ -128,6 +179,8 @@ class Resume(unittest.TestCase):
         self.assertIn("either --resume or --weights", refused(*model, *resume, "--weights", str(file)))
         self.assertIn("--checkpoint DIR", refused(*model, "--checkpoint-every", "3"))
         content = file.read_bytes()
+        file.write_bytes(content.replace(b"joulemark-train checkpoint 2", b"joulemark-train checkpoint 1"))
+        self.assertIn("is of format 1, and this joulemark-train reads format 2", refused(*model, *resume))
         file.write_bytes(content[: len(content) // 2])
         self.assertIn("the file was cut", refused(*model, *resume))
         file.write_bytes((self.scratch / "a.weights").read_bytes())

@@ -33,9 +33,11 @@ TEST(LrSchedule, FallsToZeroAfterTheWarmUp) {
     EXPECT_DOUBLE_EQ(cosine.lr(10), 2);
     EXPECT_DOUBLE_EQ(cosine.lr(60), 1);
     EXPECT_NEAR(cosine.lr(109), 0, 1e-3);
+    EXPECT_GT(cosine.lr(109), 0);  // the last update still learns
     EXPECT_DOUBLE_EQ(cosine.lr(1000), 0);
     const LrSchedule line({.curve = LrCurve::linear, .peak = 2, .warmup_steps = 10, .steps = 110});
     EXPECT_DOUBLE_EQ(line.lr(35), 1.5);
+    EXPECT_NEAR(line.lr(109), 0.02, 1e-12);  // the last update still learns
     EXPECT_DOUBLE_EQ(line.lr(110), 0);
 }
 
@@ -43,12 +45,12 @@ TEST(LrSchedule, GoesOnFromAState) {
     LrSchedule first({.curve = LrCurve::plateau, .peak = 1});
     LrSchedule second = first;
     for (int epoch = 0; epoch < 4; ++epoch) {
-        first.epoch_ended(2.0);
+        first.watch(2.0);
     }
     second.restore(first.state());
     for (int epoch = 0; epoch < 3; ++epoch) {
-        first.epoch_ended(2.0);
-        second.epoch_ended(2.0);
+        first.watch(2.0);
+        second.watch(2.0);
     }
     EXPECT_DOUBLE_EQ(second.lr(0), 0.5);
     EXPECT_DOUBLE_EQ(first.lr(0), 0.5);
@@ -56,20 +58,20 @@ TEST(LrSchedule, GoesOnFromAState) {
 
 TEST(LrSchedule, HalvesAfterMoreThanFiveEpochsWithoutImprovement) {
     LrSchedule schedule({.curve = LrCurve::plateau, .peak = 1});
-    schedule.epoch_ended(2.0);
+    schedule.watch(2.0);
     for (int epoch = 0; epoch < 5; ++epoch) {
-        schedule.epoch_ended(2.0);
+        schedule.watch(2.0);
         EXPECT_DOUBLE_EQ(schedule.lr(0), 1.0) << epoch;
     }
-    schedule.epoch_ended(1.9999);  // less than the threshold of 1e-4: no improvement
+    schedule.watch(1.9999);  // less than the threshold of 1e-4: no improvement
     EXPECT_DOUBLE_EQ(schedule.lr(0), 0.5);
     for (int epoch = 0; epoch < 5; ++epoch) {
-        schedule.epoch_ended(3.0);
+        schedule.watch(3.0);
     }
-    schedule.epoch_ended(1.0);  // in time
+    schedule.watch(1.0);  // in time
     EXPECT_DOUBLE_EQ(schedule.lr(0), 0.5);
     for (int epoch = 0; epoch < 6; ++epoch) {
-        schedule.epoch_ended(1.5);
+        schedule.watch(1.5);
     }
     EXPECT_DOUBLE_EQ(schedule.lr(0), 0.25);
 }

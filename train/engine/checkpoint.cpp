@@ -13,7 +13,8 @@ namespace joulemark::train {
 namespace {
 
 constexpr const char* file_name = "checkpoint.safetensors";
-constexpr const char* format = "joulemark-train checkpoint 1";
+constexpr std::string_view format_name = "joulemark-train checkpoint ";
+constexpr std::string_view format_number = "2";  // 1 did not say over how many ranks losses are added up
 
 // Numbers are kept as their shortest exact text: JSON has no infinity.
 double exact_number(const nlohmann::json& json) {
@@ -22,6 +23,20 @@ double exact_number(const nlohmann::json& json) {
 
 std::string exact_text(double value) {
     return fmt::format("{}", value);
+}
+
+void check_format(const std::filesystem::path& path, std::string_view format) {
+    if (!format.starts_with(format_name)) {
+        throw bad_input("{} is not a checkpoint of joulemark-train: weights alone are loaded with --weights",
+                        path.string());
+    }
+    format.remove_prefix(format_name.size());
+    if (format != format_number) {
+        throw bad_input(
+            "the checkpoint {} is of format {}, and this joulemark-train reads format {}: go on with the version that "
+            "wrote it, or begin anew in another folder",
+            path.string(), format, format_number);
+    }
 }
 
 /// What a kill in the middle of writing has left, as large as a checkpoint: nobody else would remove it.
@@ -41,13 +56,15 @@ void write_checkpoint(const std::filesystem::path& folder, const Position& posit
                       const NamedTensors& tensors) {
     const nlohmann::json at = {{"step", position.step},
                                {"evaluations", position.evaluations},
+                               {"ranks", position.ranks},
                                {"rate", exact_text(position.schedule.rate)},
                                {"best", exact_text(position.schedule.best)},
                                {"without_improvement", position.schedule.without_improvement}};
     remove_unfinished(folder);
-    write_safetensors(
-        folder / file_name, tensors,
-        {{"format", format}, {"position", at.dump()}, {"identity", nlohmann::json(identity).dump()}});
+    write_safetensors(folder / file_name, tensors,
+                      {{"format", fmt::format("{}{}", format_name, format_number)},
+                       {"position", at.dump()},
+                       {"identity", nlohmann::json(identity).dump()}});
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& folder) {
@@ -62,18 +79,14 @@ Checkpoint read_checkpoint(const std::filesystem::path& folder) {
                         folder.string());
     }
     SafeTensors file = read_safetensors(path);
-    if (file.metadata["format"] != format) {
-        throw bad_input(
-            "{} is not a checkpoint of this version of joulemark-train: weights alone are loaded with "
-            "--weights",
-            path.string());
-    }
+    check_format(path, file.metadata["format"]);
     Checkpoint checkpoint{path.string(), {}, {}, std::move(file.tensors)};
     try {
         const auto at = nlohmann::json::parse(file.metadata["position"]);
         checkpoint.identity = nlohmann::json::parse(file.metadata["identity"]).get<Identity>();
         checkpoint.position = {.step = at.at("step"),
                                .evaluations = at.at("evaluations"),
+                               .ranks = at.at("ranks"),
                                .schedule = {.rate = exact_number(at.at("rate")),
                                             .best = exact_number(at.at("best")),
                                             .without_improvement = at.at("without_improvement")}};

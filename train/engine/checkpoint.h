@@ -18,6 +18,7 @@ namespace joulemark::train {
 struct Position {
     std::int64_t step = 0;
     std::int64_t evaluations = 0;
+    std::int64_t ranks = 1;  ///< over which the losses of an epoch in progress are added up
     LrSchedule::State schedule;
 };
 

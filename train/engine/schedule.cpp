@@ -40,12 +40,12 @@ double LrSchedule::lr(std::int64_t step) const {
            (settings_.curve == LrCurve::linear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
-void LrSchedule::epoch_ended(double watched) {
+void LrSchedule::watch(double value) {
     if (settings_.curve != LrCurve::plateau) {
         return;
     }
-    if (watched < state_.best * (1 - threshold)) {
-        state_.best = watched;
+    if (value < state_.best * (1 - threshold)) {
+        state_.best = value;
         state_.without_improvement = 0;
     } else if (++state_.without_improvement > patience) {
         state_.rate *= factor;

@@ -227,8 +227,8 @@ ExitCode Training::run() {
         const std::int64_t epoch = step_ / steps_per_epoch_;
         const Totals trained = train_epoch(feed, epoch);
         const std::optional<Totals> evaluated = evaluate(epoch);
-        if (!inside_epoch()) {  // --steps may end the run there
-            schedule_->epoch_ended(evaluated ? evaluated->loss : trained.loss);
+        if (const auto watched = watched_loss(epoch, trained, evaluated)) {
+            schedule_->watch(*watched);
         }
         report(epoch, trained, evaluated);
         if (!std::isfinite(trained.loss) || (evaluated && !std::isfinite(evaluated->loss))) {
@@ -241,6 +241,20 @@ ExitCode Training::run() {
     }
     mllog_.end("run_stop", {{"status", "success"}});
     return ExitCode::ok;
+}
+
+/// What the plateau schedule is shown after an epoch. Losses of training and of validation are never compared with
+/// each other: where there are evaluations only they count, and of them not the one that is made because the run
+/// ends there, so that one which goes on from there is no other run.
+std::optional<double> Training::watched_loss(std::int64_t epoch, const Totals& trained,
+                                             const std::optional<Totals>& evaluated) const {
+    if (inside_epoch()) {  // --steps may end the run there
+        return std::nullopt;
+    }
+    if (!evaluates()) {
+        return trained.loss;
+    }
+    return evaluated && evaluation_is_due(epoch) ? std::optional(evaluated->loss) : std::nullopt;
 }
 
 /// One epoch, or what a checkpoint has left of it: begins and ends where the device has nothing left to do.
@@ -256,10 +270,12 @@ Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
         sums_.quality.zero_();
     }
 
+    // Means are over whole epochs: a part, which takes less time, must not be taken for one.
+    const std::string region = totals.updates == steps_per_epoch_ ? "epoch" : "partial_epoch";
     synchronise(device_);
     totals.begin_ns = Marks::now_ns();
-    marks_.begin("epoch", epoch, totals.begin_ns);
-    mllog_.begin("epoch_start", {{"epoch_num", epoch}});
+    marks_.begin(region, epoch, totals.begin_ns);
+    mllog_.begin(region + "_start", {{"epoch_num", epoch}});
     for (std::int64_t i = 0; i < totals.updates; ++i) {
         update(feed, totals);
         if (options_.log_every > 0 && step_ % options_.log_every == 0) {
@@ -284,8 +300,8 @@ Training::Totals Training::train_epoch(Feed& feed, std::int64_t epoch) {
     const torch::Tensor mean_losses = losses_and_quality.slice(0, 0, end) / world_.size();
     totals.loss = mean_losses.mean().item<double>();
     take_quality(losses_and_quality.slice(0, steps_per_epoch_), totals);
-    marks_.end("epoch", epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
-    mllog_.end("epoch_stop", mllog_counts(totals, epoch));
+    marks_.end(region, epoch, totals.end_ns, region_counts(totals, "train_" + workload_->quality_name()));
+    mllog_.end(region + "_stop", mllog_counts(totals, epoch));
     if (losses_) {
         for (std::int64_t i = 0; i < end; ++i) {
             losses_->add(mean_losses[i].item<double>());
@@ -368,11 +384,10 @@ void Training::divide_by_weights(const torch::Tensor& weights, torch::Tensor los
 }
 
 std::optional<Training::Totals> Training::evaluate(std::int64_t epoch) {
-    const Dataset* data = workload_->validation_data();
-    const bool last = step_ == steps_;
-    if (data == nullptr || options_.eval_every == 0 || ((epoch + 1) % options_.eval_every != 0 && !last)) {
+    if (!evaluates() || !(evaluation_is_due(epoch) || step_ == steps_)) {
         return std::nullopt;
     }
+    const Dataset* data = workload_->validation_data();
     torch::nn::Module& module = workload_->module();
     module.eval();
     const torch::NoGradGuard no_grad;

@@ -70,7 +70,12 @@ class Training {
     std::optional<Totals> evaluate(std::int64_t epoch);
     void dump_gradients() const;
 
+    std::optional<double> watched_loss(std::int64_t epoch, const Totals& trained,
+                                       const std::optional<Totals>& evaluated) const;
+
     bool inside_epoch() const { return step_ % steps_per_epoch_ != 0; }
+    bool evaluates() const { return workload_->validation_data() != nullptr && options_.eval_every > 0; }
+    bool evaluation_is_due(std::int64_t epoch) const { return (epoch + 1) % options_.eval_every == 0; }
     Identity make_identity() const;
     NamedTensors state() const;
     void save_checkpoint();

@@ -87,7 +87,8 @@ void Training::save_checkpoint() {
         tensors.emplace_back("epoch.quality", all.quality);
     }
     if (world_.rank() == 0) {
-        write_checkpoint(options_.checkpoint, {step_, evaluations_, schedule_->state()}, identity_, tensors);
+        write_checkpoint(options_.checkpoint, {step_, evaluations_, world_.size(), schedule_->state()}, identity_,
+                         tensors);
         marks_.note({{"checkpoint", options_.checkpoint}, {"updates", step_}});
     }
 }
@@ -111,6 +112,8 @@ void Training::resume() {
     if (world_.rank() != 0) {  // rank 0 has the sums of all
         sums_.losses.zero_();
         sums_.quality.zero_();
+    } else if (checkpoint.position.ranks != world_.size()) {  // over which the mean will be taken
+        sums_.losses.mul_(static_cast<double>(world_.size()) / static_cast<double>(checkpoint.position.ranks));
     }
     evaluations_ = checkpoint.position.evaluations;
     schedule_->restore(checkpoint.position.schedule);

@@ -104,8 +104,11 @@ nlohmann::json Training::mllog_counts(const Totals& totals, std::int64_t epoch) 
 }
 
 void Training::report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated) {
-    std::string line = fmt::format("epoch {}/{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
-                                   epoch + 1, options_.epochs, seconds(trained.end_ns - trained.begin_ns),
+    const std::string part = trained.updates == steps_per_epoch_
+                                 ? ""
+                                 : fmt::format(" ({} of {} updates)", trained.updates, steps_per_epoch_);
+    std::string line = fmt::format("epoch {}/{}{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
+                                   epoch + 1, options_.epochs, part, seconds(trained.end_ns - trained.begin_ns),
                                    samples_per_s(trained.samples, trained.begin_ns, trained.end_ns),
                                    csv::text(trained.loss), workload_->quality_name(), trained.quality);
     if (evaluated) {
