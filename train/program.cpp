@@ -136,6 +136,7 @@ int train_command(const std::vector<std::string>& words, const Ranks& ranks, Wor
     }
     std::optional<Options> options;
     world.together([&] { options = parse_options(words, known, world.size()); });
+    world.agree({{"--help", options ? "not given" : "given"}, {"MODEL", options ? options->model : ""}});
     if (!options) {
         return 0;
     }

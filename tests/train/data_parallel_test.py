@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import socket
 import struct
 import subprocess
@@ -143,34 +144,51 @@ class Failures(unittest.TestCase):
         self.assertIn("rank 1: there is no image folder /none", result.stderr)
 
     def test_a_rank_that_fails_while_training_ends_both(self):
+        # Files of the same names and sizes, which only rank 1 cannot read.
+        tiny = ["resnet50", "--local-batch", "1", "--image-size", "32", "--set", "width=4", "--epochs", "1"]
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("a", "b"):
-                os.mkdir(os.path.join(folder, name))
-                pathlib.Path(folder, name, "x.jpg").write_text("no image")
-            tiny = ["resnet50", "--local-batch", "1", "--image-size", "32", "--set", "width=4"]
-            command = [
-                *MPIRUN,
-                "-n",
-                "1",
-                PROGRAM,
-                *tiny,
-                "--samples",
-                "1000",
-                "--classes",
-                "2",
-                ":",
-                "-n",
-                "1",
-                PROGRAM,
-                *tiny,
-                "--dataset",
-                folder,
-                "--epochs",
-                "1",
-            ]
+            good, bad = pathlib.Path(folder, "good"), pathlib.Path(folder, "bad")
+            subprocess.run([PROGRAM, "make-images", good, "--classes", "2", "--per-class", "8"], check=True, timeout=60)
+            shutil.copytree(good, bad)
+            for image in bad.rglob("*.jpg"):
+                image.write_bytes(bytes(image.stat().st_size))
+            command = [*MPIRUN, "-n", "1", PROGRAM, *tiny, "--dataset", good, ":", "-n", "1", PROGRAM, *tiny]
+            result = subprocess.run([*command, "--dataset", bad], capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("rank 1: none of the 16 samples", result.stderr)
+
+    def test_ranks_that_were_told_different_things_are_refused(self):
+        common = ["schnet", "--device", "cpu", "--threads", "1", "--samples", "64", "--set", "hidden=8"]
+        common += ["--set", "filters=8", "--set", "interactions=1"]
+        different = [
+            (["--seed", "2"], [], "--seed is 42 here and 2 on rank 0"),
+            ([], ["--lr", "2e-3"], "--lr is 0.002 here and 0.001 on rank 0"),
+            ([], ["--precision", "bf16"], "--precision is bf16 here and fp32 on rank 0"),
+            (["--accumulate", "2"], [], "--accumulate is 1 here and 2 on rank 0"),
+            ([], ["--local-batch", "4"], "--local-batch is 4 here and 8 on rank 0"),
+            (["--eval-samples", "8"], [], "validation samples is 0 here and 8 on rank 0"),
+            ([], ["--steps", "2"], "--steps is 2 here and not given on rank 0"),
+            ([], ["--checkpoint", "c"], "--checkpoint is given here and not given on rank 0"),
+            (["--set", "gaussians=9"], [], "--set gaussians is 50 here and 9 on rank 0"),
+            (["--eval-every", "2"], [], "--eval-every is 1 here and 2 on rank 0"),
+            (["--epochs", "1"], ["--epochs", "2"], "--epochs is 2 here and 1 on rank 0"),
+            (["--help"], [], "--help is not given here and given on rank 0"),
+            ([], ["--help"], "--help is given here and not given on rank 0"),
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            for first, second, sentence in different:
+                with self.subTest(sentence):
+                    run = [PROGRAM, *common] + ([] if "--local-batch" in second else ["--local-batch", "8"])
+                    zero = [PROGRAM, *common, "--local-batch", "8"]
+                    command = [*MPIRUN, "-n", "1", *zero, *first, ":", "-n", "1", *run, *second]
+                    result = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder)
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertEqual(result.stderr.count("joulemark-train: rank 1: "), 1, result.stderr)
+                    self.assertIn(sentence, result.stderr)
+            command = [*MPIRUN, "-n", "1", PROGRAM, "pna", ":", "-n", "1", PROGRAM, "nnconv"]
             result = subprocess.run(command, capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 2, result.stderr)
-            self.assertIn("rank 1: none of the 2 samples", result.stderr)
+            self.assertIn("MODEL is nnconv here and pna on rank 0", result.stderr)
 
     def test_cpu_ranks_of_torchrun_are_told_to_use_mpirun(self):
         with socket.socket() as probe:

@@ -78,6 +78,15 @@ TEST(Options, CountAccumulationInTheGlobalBatch) {
                 HasSubstr("3 ranks with --accumulate 5: choose a multiple of 15"));
 }
 
+TEST(Options, RefuseABatchThat64BitsCannotCount) {
+    EXPECT_THAT(options_error({"resnet50", "--local-batch", "16777216", "--accumulate", "1099511627776"}),
+                HasSubstr("--local-batch 16777216 on 1 ranks with --accumulate 1099511627776 makes a global batch that"));
+    EXPECT_THAT(options_error({"resnet50", "--global-batch", "1099511627776", "--local-batch", "1099511627776",
+                               "--accumulate", "1099511627776"}),
+                HasSubstr("makes a global batch that 64 bits cannot count"));
+    EXPECT_EQ(parse({"--global-batch", "1099511627776"}).local_batch, std::int64_t{1} << 40);
+}
+
 TEST(Options, TakeTheOptimiserFromTheModelUnlessGiven) {
     const Options own = parse({});
     EXPECT_EQ(own.optimizer.kind, OptimizerKind::sgd);
@@ -117,6 +126,22 @@ TEST(Options, RefuseWhatIsNoNumberOrWouldNotTrain) {
         EXPECT_THAT(options_error({"resnet50", words[0], words[1]}), HasSubstr(words[0])) << words[1];
     }
     EXPECT_EQ(parse({"--seed", "18446744073709551615"}).seed, std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST(HyperParameters, TellValuesWhetherGivenOrNot) {
+    HyperParameters given({"width=16", "cutoff=1e1", "zero=false"});
+    HyperParameters defaults;
+    for (HyperParameters* settings : {&given, &defaults}) {
+        settings->integer("width", 16, 1);
+        settings->integers("blocks", {3, 4}, 1);
+        settings->real("cutoff", 10, 0, 100);
+        settings->flag("zero", false);
+        settings->text("kind", "sum");
+    }
+    EXPECT_EQ(given.values(), defaults.values());
+    EXPECT_THAT(given.values(), testing::UnorderedElementsAre(testing::Pair("width", "16"), testing::Pair("blocks", "3,4"),
+                                                             testing::Pair("cutoff", "10"), testing::Pair("zero", "false"),
+                                                             testing::Pair("kind", "sum")));
 }
 
 TEST(HyperParameters, AreTypedAndKnown) {

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,8 @@ import unittest
 
 PROGRAM = os.path.join(os.environ["JOULEMARK_BIN"], "joulemark-train")
 TINY = ["--image-size", "32", "--set", "width=4", "--set", "blocks=1,1,1,1", "--threads", "1"]
+SCHNET = ["schnet", "--device", "cpu", "--threads", "1", "--set", "hidden=8", "--set", "filters=8"]
+SCHNET += ["--set", "interactions=1"]
 
 
 def run(*words, **variables):
@@ -258,6 +261,22 @@ class Program(unittest.TestCase):
             result = run("resnet50", "--dataset", str(broken), "--local-batch", "2", "--quiet", *TINY)
             self.assertEqual(result.returncode, 2)
             self.assertIn("none of the 2 samples", result.stderr.splitlines()[-1])
+
+    def test_refuses_what_64_bits_cannot_count(self):
+        saved = self.scratch / "weights"
+        words = [*SCHNET, "--samples", "8388608", "--local-batch", "1", "--save-weights", str(saved)]
+        self.assert_refused(run(*words, "--epochs", "1099511627776"), 2, "lower --epochs")
+        self.assertFalse(saved.exists())
+
+    def test_threads_that_cannot_be_started_are_a_sentence(self):
+        def few_threads():
+            resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+
+        command = [PROGRAM, *SCHNET, "--samples", "64", "--local-batch", "8", "--epochs", "1", "--loader-threads", "1024"]
+        result = subprocess.run(command, preexec_fn=few_threads, capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("of 1024 loader threads can be started", result.stderr.splitlines()[-1])
+        self.assertIn("lower --loader-threads", result.stderr.splitlines()[-1])
 
     def test_threads_wait_without_spinning_unless_told_otherwise(self):
         # OpenMP calls the policy passive also where nothing is set, but spins then: the count tells.

@@ -120,6 +120,14 @@ class Resume(unittest.TestCase):
             (told,) = re.findall(r'epoch_stop.*"epoch_num":0.*"loss":([0-9.]+)', result.stdout)
             self.assertAlmostEqual(float(told) / (sum(expected[:4]) / 4), 1, delta=1e-5)
 
+    def test_a_default_that_is_written_out_is_no_other_run(self):
+        model = [*SCHNET, "--local-batch", "16", "--epochs", "1", "--checkpoint", str(self.scratch / "checkpoint")]
+        self.train(*model, "--steps", "2")
+        other = run(*model, "--set", "cutoff=9", "--resume", model[-1])
+        self.assertEqual(other.returncode, 2, other.stderr)
+        self.assertIn("--set cutoff 10 instead of 9", other.stderr)
+        self.train(*model, "--set", "cutoff=10.0", "--resume", model[-1])
+
     def test_a_killed_run_goes_on(self):
         model = [*RESNET, "--local-batch", "8", "--epochs", "400"]
         checkpoint = self.scratch / "checkpoint"

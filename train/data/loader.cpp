@@ -2,6 +2,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace joulemark::train {
@@ -19,12 +20,23 @@ Batch Batch::to(torch::Device device) const {
 
 Loader::Loader(const Dataset& dataset, Plan plan, Settings settings)
     : dataset_(dataset), plan_(std::move(plan)), settings_(std::move(settings)) {
-    for (int i = 0; i < settings_.threads; ++i) {
-        threads_.emplace_back([this] { work(); });
+    try {
+        for (int i = 0; i < settings_.threads; ++i) {
+            threads_.emplace_back([this] { work(); });
+        }
+    } catch (const std::system_error& error) {
+        const std::size_t started = threads_.size();
+        stop();  // those that run wait for work, and no destructor follows
+        throw environment_error("only {} of {} loader threads can be started ({}): lower --loader-threads", started,
+                                settings_.threads, error.code().message());
     }
 }
 
 Loader::~Loader() {
+    stop();
+}
+
+void Loader::stop() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;

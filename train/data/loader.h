@@ -70,6 +70,7 @@ class Loader {
     std::optional<Job> take(std::unique_lock<std::mutex>& lock);
     std::optional<Job> try_take();
     void work();
+    void stop();
     Sample load(std::uint32_t index, std::uint64_t epoch);
     void report_bad(std::uint32_t index, const Failure& failure);
 

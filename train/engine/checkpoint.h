@@ -8,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include "engine/options.h"
 #include "engine/safetensors.h"
 #include "engine/schedule.h"
 
@@ -21,9 +22,6 @@ struct Position {
     std::int64_t ranks = 1;  ///< over which the losses of an epoch in progress are added up
     LrSchedule::State schedule;
 };
-
-/// Options that decide how a run goes on, under the names in which the user knows them.
-using Identity = std::map<std::string, std::string>;
 
 /// One file, checkpoint.safetensors, replaced atomically: after a kill the folder holds the last whole one. An
 /// unfinished one beside it goes when the next is written: one run writes to a folder.

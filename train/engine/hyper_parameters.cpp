@@ -2,6 +2,8 @@
 #include "engine/hyper_parameters.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -39,62 +41,64 @@ const std::string* HyperParameters::find(const std::string& name) {
     return found == given_.end() ? nullptr : &found->second;
 }
 
+template <typename Value>
+Value HyperParameters::answer(const std::string& name, Value value) {
+    if constexpr (std::is_same_v<Value, std::vector<std::int64_t>>) {
+        values_[name] = fmt::format("{}", fmt::join(value, ","));
+    } else {
+        values_[name] = fmt::format("{}", value);
+    }
+    return value;
+}
+
 std::int64_t HyperParameters::integer(const std::string& name, std::int64_t fallback, std::int64_t minimum) {
     const std::string* text = find(name);
-    return text == nullptr ? fallback : parse_integer(name, *text, minimum);
+    return answer(name, text == nullptr ? fallback : parse_integer(name, *text, minimum));
 }
 
 std::vector<std::int64_t> HyperParameters::integers(const std::string& name,
                                                     std::vector<std::int64_t> fallback,
                                                     std::int64_t minimum) {
-    const std::string* text = find(name);
-    if (text == nullptr) {
-        return fallback;
+    if (const std::string* text = find(name)) {
+        std::vector<std::string> fields;
+        csv::split(*text, fields);
+        if (fields.size() != fallback.size()) {
+            throw bad_input("--set {}={}: it takes {} numbers with commas between", name, *text, fallback.size());
+        }
+        std::ranges::transform(fields, fallback.begin(),
+                               [&](const std::string& field) { return parse_integer(name, field, minimum); });
     }
-    std::vector<std::string> fields;
-    csv::split(*text, fields);
-    if (fields.size() != fallback.size()) {
-        throw bad_input("--set {}={}: it takes {} numbers with commas between", name, *text, fallback.size());
-    }
-    std::ranges::transform(fields, fallback.begin(),
-                           [&](const std::string& field) { return parse_integer(name, field, minimum); });
-    return fallback;
+    return answer(name, std::move(fallback));
 }
 
 double HyperParameters::real(const std::string& name, double fallback, double minimum, double maximum) {
     const std::string* text = find(name);
     if (text == nullptr) {
-        return fallback;
+        return answer(name, fallback);
     }
     const auto value = csv::number(*text);
     if (!value || !(*value >= minimum && *value <= maximum)) {  // NaN is neither
         throw bad_input("--set {}={}: '{}' is not a number from {} to {}", name, *text, *text, minimum,
                         maximum);
     }
-    return *value;
+    return answer(name, *value);
 }
 
 std::string HyperParameters::text(const std::string& name, const std::string& fallback,
                                   const std::vector<std::string>& allowed) {
     const std::string* text = find(name);
-    if (text == nullptr) {
-        return fallback;
-    }
-    if (!allowed.empty() && std::ranges::find(allowed, *text) == allowed.end()) {
+    if (text != nullptr && !allowed.empty() && std::ranges::find(allowed, *text) == allowed.end()) {
         throw bad_input("--set {}={}: it takes {}", name, *text, fmt::join(allowed, ", "));
     }
-    return *text;
+    return answer(name, text == nullptr ? fallback : *text);
 }
 
 bool HyperParameters::flag(const std::string& name, bool fallback) {
     const std::string* text = find(name);
-    if (text == nullptr) {
-        return fallback;
-    }
-    if (*text != "true" && *text != "false") {
+    if (text != nullptr && *text != "true" && *text != "false") {
         throw bad_input("--set {}={}: it takes true or false", name, *text);
     }
-    return *text == "true";
+    return answer(name, text == nullptr ? fallback : *text == "true");
 }
 
 void HyperParameters::finish(std::string_view model) const {

@@ -28,10 +28,16 @@ class HyperParameters {
 
     void finish(std::string_view model) const;
 
+    /// What the model asked for so far, with the values it was given: defaults are no different when written out.
+    const std::map<std::string, std::string>& values() const { return values_; }
+
   private:
     const std::string* find(const std::string& name);
+    template <typename Value>
+    Value answer(const std::string& name, Value value);
     std::map<std::string, std::string> given_;
     std::vector<std::string> known_;
+    std::map<std::string, std::string> values_;
 };
 
 }  // namespace joulemark::train

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "engine/option_checks.h"
+#include "engine/product.h"
 #include "engine/streams.h"
 
 namespace joulemark::train {
@@ -58,23 +59,26 @@ const KnownModel& find_model(const std::string& name, std::span<const KnownModel
 /// Local and global batch from whichever was given.
 void settle_batch(Options& options, std::optional<std::int64_t> global_batch, bool has_local, int ranks) {
     const std::int64_t parts = ranks * options.accumulate;
-    if (!global_batch) {
-        options.global_batch = options.local_batch * parts;
-        return;
-    }
     const std::string accumulated =
         options.accumulate == 1 ? "" : fmt::format(" with --accumulate {}", options.accumulate);
-    if (*global_batch % parts != 0) {
+    if (global_batch && *global_batch % parts != 0) {
         throw bad_input("the global batch {} cannot be divided among {} ranks{}: choose a multiple of {}",
                         *global_batch, ranks, accumulated, parts);
     }
-    if (has_local && options.local_batch * parts != *global_batch) {
+    if (global_batch && !has_local) {
+        options.local_batch = *global_batch / parts;
+    }
+    const auto whole = product({options.local_batch, parts});
+    if (!whole) {
+        throw bad_input("--local-batch {} on {} ranks{} makes a global batch that 64 bits cannot count",
+                        options.local_batch, ranks, accumulated);
+    }
+    if (global_batch && *whole != *global_batch) {
         throw bad_input(
             "--local-batch {} on {} ranks{} makes a global batch of {}, not {}: give only one of the two",
-            options.local_batch, ranks, accumulated, options.local_batch * parts, *global_batch);
+            options.local_batch, ranks, accumulated, *whole, *global_batch);
     }
-    options.global_batch = *global_batch;
-    options.local_batch = *global_batch / parts;
+    options.global_batch = *whole;
 }
 
 }  // namespace
@@ -89,6 +93,51 @@ std::string name_of(OptimizerKind kind) {
 
 std::string name_of(LrCurve curve) {
     return name_in(curves, curve);
+}
+
+Identity identity_of(const Options& options) {
+    const OptimizerSettings& optimizer = options.optimizer;
+    Identity identity = {
+        {"MODEL", options.model},
+        {"--epochs", std::to_string(options.epochs)},
+        {"--image-size", std::to_string(options.image_size)},
+        {"--seed", std::to_string(options.seed)},
+        {"--global-batch", std::to_string(options.global_batch)},
+        {"--precision", name_of(options.precision)},
+        {"--sync-bn", options.sync_batch_norm ? "true" : "false"},
+        {"--optimizer", name_of(optimizer.kind)},
+        {"--lr", fmt::format("{}", scaled_lr(options.lr, options.lr_scaling, options.global_batch,
+                                             options.defaults.lr_batch))},
+        {"--lr-schedule", name_of(options.lr_schedule)},
+        {"--lr-warmup-epochs", fmt::format("{}", options.lr_warmup_epochs)},
+        {"--weight-decay", fmt::format("{}", optimizer.weight_decay)},
+        {"--clip-norm", optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : "none"}};
+    if (optimizer.kind == OptimizerKind::sgd) {
+        identity["--momentum"] = fmt::format("{}", optimizer.momentum);
+    } else {
+        identity["--beta1, --beta2, --eps"] =
+            fmt::format("{}, {}, {}", optimizer.beta1, optimizer.beta2, optimizer.eps);
+    }
+    if (options.lr_schedule == LrCurve::cosine || options.lr_schedule == LrCurve::linear) {
+        identity["--lr-schedule"] += fmt::format(" over {} epochs", options.epochs);
+    }
+    return identity;
+}
+
+Identity shared_by_ranks(const Options& options) {
+    const auto given = [](bool is_given) { return is_given ? "given" : "not given"; };
+    Identity shared = identity_of(options);
+    shared.erase("--global-batch");  // follows from what is named here
+    shared["--local-batch"] = std::to_string(options.local_batch);
+    shared["--accumulate"] = std::to_string(options.accumulate);
+    shared["--steps"] = options.steps ? std::to_string(*options.steps) : given(false);
+    shared["--eval-every"] = std::to_string(options.eval_every);
+    shared["--checkpoint"] = given(!options.checkpoint.empty());
+    shared["--checkpoint-every"] = std::to_string(options.checkpoint_every);
+    shared["--channels-last"] = given(options.channels_last);
+    shared["--bucket-mib"] = fmt::format("{}", options.bucket_mib);
+    shared["--reduction"] = name_in(reductions, options.reduction);
+    return shared;
 }
 
 std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models,

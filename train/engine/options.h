@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,6 +91,14 @@ struct Options {
     Reduction reduction = Reduction::mean;
     double bucket_mib = 25;  ///< gradients are all-reduced in buckets of this size
 };
+
+/// What decides how a run goes on, under the names in which the user knows it.
+using Identity = std::map<std::string, std::string>;
+
+/// The options among it: those that must be the same for a run that goes on from a checkpoint.
+Identity identity_of(const Options& options);
+/// The options that must be the same on all ranks of a job: these, and those that decide what the ranks do together.
+Identity shared_by_ranks(const Options& options);
 
 /// A row of what --help and error sentences list.
 struct KnownModel {

@@ -17,6 +17,7 @@
 #include "core/files.h"
 #include "data/random.h"
 #include "engine/device.h"
+#include "engine/product.h"
 #include "engine/safetensors.h"
 #include "engine/streams.h"
 #include "engine/weights.h"
@@ -89,10 +90,12 @@ Training::Training(const Model& model, const Options& options, World& world)
     at::set_num_interop_threads(1);
 
     world.together([&] { device_ = choose_device(options.device, options.precision, world.ranks()); });
+    world.agree({{"--device", device_.str().substr(0, device_.str().find(':'))}});
     world.together([&] { world_.connect(device_); });
     world.together([&] { open_data(model); });
     world.together([&] { place_model(); });
     world.together([&] { resume(); });
+    world.agree(shared_by_ranks());
     // Last, so that a run that is refused leaves the file of the one before alone.
     world.together([&] {
         if (world.rank() == 0 && !options.log_losses.empty()) {
@@ -105,6 +108,7 @@ void Training::open_data(const Model& model) {
     torch::manual_seed(options_.seed);  // the same weights on every rank
     HyperParameters settings(options_.settings);
     workload_ = model.make(options_, settings, options_.sync_batch_norm ? world_.group() : nullptr);
+    settings_ = settings.values();
 
     const auto available = static_cast<std::int64_t>(workload_->training_data().size());
     samples_per_epoch_ = options_.samples.value_or(available);
@@ -118,6 +122,11 @@ void Training::open_data(const Model& model) {
             "an epoch of {} samples is less than one global batch of {}: lower --local-batch or "
             "--global-batch",
             samples_per_epoch_, shard_.global_batch());
+    }
+    if (!product({steps_per_epoch_, options_.epochs, options_.accumulate})) {
+        throw bad_input(
+            "{} epochs of {} updates, each of {} backward passes, are more than 64 bits can count: lower --epochs",
+            options_.epochs, steps_per_epoch_, options_.accumulate);
     }
     steps_ = steps_per_epoch_ * options_.epochs;
     if (options_.steps) {

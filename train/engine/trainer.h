@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ class Training {
     bool evaluates() const { return workload_->validation_data() != nullptr && options_.eval_every > 0; }
     bool evaluation_is_due(std::int64_t epoch) const { return (epoch + 1) % options_.eval_every == 0; }
     Identity make_identity() const;
+    Identity shared_by_ranks() const;
     NamedTensors state() const;
     void save_checkpoint();
     void resume();
@@ -101,12 +103,13 @@ class Training {
     std::optional<LossLog> losses_;  ///< rank 0's
 
     std::unique_ptr<Workload> workload_;
+    std::map<std::string, std::string> settings_;  ///< the model's, defaults filled in
     std::int64_t parameters_ = 0;
     std::unique_ptr<Optimizer> optimizer_;
     std::optional<LossScaler> scaler_;
     std::shared_ptr<c10d::Reducer> reducer_;  ///< null for one rank
     std::optional<LrSchedule> schedule_;
-    Identity identity_;  ///< empty where no checkpoint is read or written
+    Identity identity_;
     Sums sums_;
 
     Shard shard_;

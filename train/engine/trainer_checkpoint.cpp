@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a training is kept in a checkpoint, and goes on from one.
-#include <algorithm>
-
 #include <fmt/ranges.h>
 
+#include "data/digest.h"
 #include "engine/safetensors.h"
 #include "engine/trainer.h"
 
 namespace joulemark::train {
 
 Identity Training::make_identity() const {
-    const OptimizerSettings& optimizer = options_.optimizer;
-    std::vector<std::string> settings = options_.settings;
-    std::erase_if(settings, [](const std::string& setting) { return setting.starts_with("cache="); });
-    std::ranges::sort(settings);
-    Identity identity = {
-        {"MODEL", model_name_},
-        {"--set", fmt::format("{}", fmt::join(settings, " "))},
-        {"--epochs", std::to_string(options_.epochs)},
-        {"--image-size", std::to_string(options_.image_size)},
-        {"--seed", std::to_string(options_.seed)},
-        {"--global-batch", std::to_string(shard_.global_batch())},
-        {"--precision", name_of(options_.precision)},
-        {"--sync-bn", options_.sync_batch_norm ? "true" : "false"},
-        {"--optimizer", name_of(optimizer.kind)},
-        {"--lr", fmt::format("{}", scaled_lr(options_.lr, options_.lr_scaling, shard_.global_batch(),
-                                             options_.defaults.lr_batch))},
-        {"--lr-schedule", name_of(options_.lr_schedule)},
-        {"--lr-warmup-epochs", fmt::format("{}", options_.lr_warmup_epochs)},
-        {"--weight-decay", fmt::format("{}", optimizer.weight_decay)},
-        {"--clip-norm", optimizer.clip_norm ? fmt::format("{}", *optimizer.clip_norm) : "none"},
-        {"--dataset's samples", std::to_string(workload_->training_data().size())},
-        {"contents of --dataset", workload_->training_data().digest()},
-        {"samples an epoch", std::to_string(samples_per_epoch_)}};
-    if (optimizer.kind == OptimizerKind::sgd) {
-        identity["--momentum"] = fmt::format("{}", optimizer.momentum);
-    } else {
-        identity["--beta1, --beta2, --eps"] =
-            fmt::format("{}, {}, {}", optimizer.beta1, optimizer.beta2, optimizer.eps);
-    }
-    if (options_.lr_schedule == LrCurve::cosine || options_.lr_schedule == LrCurve::linear) {
-        identity["--lr-schedule"] += fmt::format(" over {} epochs", options_.epochs);
+    Identity identity = identity_of(options_);
+    identity["--dataset's samples"] = std::to_string(workload_->training_data().size());
+    identity["contents of --dataset"] = workload_->training_data().digest();
+    identity["samples an epoch"] = std::to_string(samples_per_epoch_);
+    for (const auto& [name, value] : settings_) {
+        if (name != "cache") {  // where something is kept, which does not change it
+            identity["--set " + name] = value;
+        }
     }
     if (options_.lr_schedule == LrCurve::plateau) {  // what it watches decides the learning rate
         const Dataset* validation = workload_->validation_data();
@@ -49,6 +25,22 @@ Identity Training::make_identity() const {
         identity["contents of the validation data"] = validation == nullptr ? "none" : validation->digest();
     }
     return identity;
+}
+
+/// Ranks that differ in any of this would wait for each other for ever, or train something that nobody asked for.
+Identity Training::shared_by_ranks() const {
+    Identity shared = identity_;
+    shared.merge(train::shared_by_ranks(options_));
+    shared.erase("--global-batch");
+    const Dataset* validation = workload_->validation_data();
+    shared["validation samples"] = std::to_string(validation == nullptr ? 0 : validation->size());
+    shared["the number of updates done"] = std::to_string(step_);
+    std::vector<std::string> shapes;
+    for (const auto& [name, tensor] : state_of(workload_->module())) {
+        shapes.push_back(fmt::format("{} [{}]", name, fmt::join(tensor.sizes(), ", ")));
+    }
+    shared["the shape of the network"] = Digest().add(fmt::format("{}", fmt::join(shapes, "\n"))).text();
+    return shared;
 }
 
 /// All tensors that the next update depends on, except those of an epoch in progress.
@@ -94,9 +86,7 @@ void Training::save_checkpoint() {
 }
 
 void Training::resume() {
-    if (!options_.resume.empty() || !options_.checkpoint.empty()) {
-        identity_ = make_identity();
-    }
+    identity_ = make_identity();
     if (options_.resume.empty()) {
         return;
     }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include <nlohmann/json.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <unistd.h>
@@ -175,6 +176,36 @@ void World::together(const std::function<void()>& part) {
         throw *mine;
     }
     throw AnotherRankFailed{code};
+}
+
+/// Rank 0's text on every rank.
+std::string World::text_of_0(const std::string& mine) {
+    if (mpi_) {
+        return mpi_->broadcast(mine, 0);
+    }
+    const std::string key = fmt::format("text/{}", agreements_++);
+    if (ranks_.rank == 0) {
+        store_->set(key, std::vector<std::uint8_t>(mine.begin(), mine.end()));
+    }
+    const std::vector<std::uint8_t> text = store_->get(key);
+    return {text.begin(), text.end()};
+}
+
+void World::agree(const std::map<std::string, std::string>& items) {
+    if (ranks_.size == 1) {
+        return;
+    }
+    const std::string mine = nlohmann::json(items).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const auto of_0 = nlohmann::json::parse(text_of_0(mine));
+    together([&] {
+        const auto here = nlohmann::json::parse(mine);
+        for (const auto& [name, value] : of_0.items()) {
+            if (const std::string own = here.value(name, "not given"); own != value) {
+                throw bad_input("{} is {} here and {} on rank 0: start all ranks with the same options and data", name,
+                                own, value.get<std::string>());
+            }
+        }
+    });
 }
 
 void World::connect(torch::Device device) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,6 +41,10 @@ class World {
     /// fail together: the lowest rank that failed rethrows its error, the others throw AnotherRankFailed.
     void together(const std::function<void()>& part);
 
+    /// Throws, together too, where a rank has another value of some item than rank 0, naming the first such item. All
+    /// ranks call it with the same names, before what would hang where they differ.
+    void agree(const std::map<std::string, std::string>& items);
+
     /// Opens the way for tensors of `device`.
     void connect(torch::Device device);
     /// Null for one rank. After connect.
@@ -54,6 +59,7 @@ class World {
     void open_store();
     void watch_for_failure(std::stop_token stop) const;
     int first_failed(bool failed);
+    std::string text_of_0(const std::string& mine);
     ExitCode code_of(int rank, ExitCode mine);
 
     Ranks ranks_;
