@@ -101,6 +101,7 @@ int make_images_command(std::vector<std::string> words) {
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train make-images --help", error.what());
     }
+    check_path("DIR", recipe.folder);
     make_images(recipe);
     return 0;
 }
@@ -125,6 +126,8 @@ int make_vocabulary_command(std::vector<std::string> words) {
     } catch (const CLI::ParseError& error) {
         throw bad_input("{}: see joulemark-train make-vocab --help", error.what());
     }
+    check_input("TEXT", text);
+    check_path("--output", output);
     make_vocabulary(text, size, output);
     return 0;
 }

@@ -262,6 +262,31 @@ class Program(unittest.TestCase):
             self.assertEqual(result.returncode, 2)
             self.assertIn("none of the 2 samples", result.stderr.splitlines()[-1])
 
+    def test_refuses_empty_paths_and_pipes(self):
+        for option in ("--dataset", "--vocab", "--weights", "--resume", "--save-weights", "--log-losses", "--checkpoint"):
+            self.assert_refused(run(*SCHNET, option, ""), 2, f"{option} is empty")
+        pipe = str(self.scratch / "pipe")
+        os.mkfifo(pipe)
+        for words in (["bert", "--dataset"], ["bert", "--vocab"], ["schnet", "--weights"], ["make-vocab"]):
+            self.assert_refused(run(*words, pipe), 2, f"{pipe} is neither a file nor a folder")
+        text = self.scratch / "text"
+        text.mkdir()
+        os.mkfifo(text / "train.txt")
+        (text / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
+        self.assert_refused(run("bert", "--dataset", str(text)), 2, "train.txt")
+
+    def test_files_that_may_not_grow_are_a_sentence(self):
+        for option in ("--save-weights", "--log-losses", "--checkpoint"):
+            folder = self.scratch / option
+            folder.mkdir()
+            words = [*SCHNET, "--samples", "512", "--local-batch", "1", "--epochs", "1", option]
+            limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+            command = [PROGRAM, *words, str(folder / "out")]
+            result = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn("File too large", result.stderr.splitlines()[-1])
+            self.assertEqual([path.name for path in folder.rglob("*.tmp")], [])
+
     def test_refuses_what_64_bits_cannot_count(self):
         saved = self.scratch / "weights"
         words = [*SCHNET, "--samples", "8388608", "--local-batch", "1", "--save-weights", str(saved)]

@@ -48,6 +48,14 @@ TEST(Qm9, NamesFileAndLineOfWhatIsWrong) {
     text = water();
     text.replace(text.find("1.85"), 4, "mu00");
     EXPECT_EQ(reason(text), "dir/w.xyz line 2: 'mu00' is not a number");
+    for (const char* beyond : {"1e300", "inf", "nan"}) {
+        text = water();
+        text.replace(text.find("1.85"), 4, beyond);
+        EXPECT_EQ(reason(text), fmt::format("dir/w.xyz line 2: '{}' is not a number", beyond));
+        text = water();
+        text.replace(text.find("0.87"), 4, beyond);
+        EXPECT_EQ(reason(text), fmt::format("dir/w.xyz line 5: '{}' is not a coordinate", beyond));
+    }
     text = water();
     text.replace(text.find("0.87\t1.3\t-2."), 12, "0.06\t0.02\t0");
     EXPECT_EQ(reason(text), "dir/w.xyz line 5: atoms 2 and 3 are at the same place");

@@ -41,6 +41,30 @@ TEST(Ranks, FromTorchrun) {
     EXPECT_EQ(ranks.master_port, 29500);
 }
 
+std::string refusal(const std::map<std::string, std::string>& variables) {
+    try {
+        from(variables);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::bad_input);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Ranks, RefuseVariablesThatCannotBe) {
+    const std::map<std::string, std::string> step = {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
+    auto with = [&](const char* name, const char* value) {
+        auto variables = step;
+        variables[name] = value;
+        return refusal(variables);
+    };
+    EXPECT_THAT(with("SLURM_STEP_NODELIST", ""), testing::HasSubstr("SLURM_STEP_NODELIST names no host"));
+    EXPECT_THAT(with("SLURM_STEP_NODELIST", "gpu[0-9223372036854775807]"), testing::HasSubstr("beyond 1000000 hosts"));
+    EXPECT_THAT(with("MASTER_PORT", "99999"), testing::HasSubstr("MASTER_PORT=99999 is not a whole number from 0 to 65535"));
+    EXPECT_EQ(with("MASTER_PORT", "65535"), "");
+    EXPECT_EQ(with("SLURM_JOB_ID", "67108863"), "");  // the last that Slurm gives by default
+}
+
 TEST(Ranks, FromMpirunEvenInsideASlurmJob) {
     const Ranks ranks = from({{"OMPI_COMM_WORLD_RANK", "3"},
                               {"OMPI_COMM_WORLD_SIZE", "4"},

@@ -138,10 +138,12 @@ class Resume(unittest.TestCase):
         time.sleep(0.3)
         process.send_signal(signal.SIGKILL)
         self.assertEqual(process.wait(), -signal.SIGKILL)
-        result = self.train(*model, "--resume", str(checkpoint), "--steps", "30")
-        self.assertRegex(result.stderr, r"goes on after update \d+ of 30")
+        content = (checkpoint / "checkpoint.safetensors").read_bytes()
+        done = int(re.search(rb'\\"step\\":(\d+)', content)[1])
+        result = self.train(*model, "--resume", str(checkpoint), "--steps", str(done + 6))
+        self.assertIn(f"goes on after update {done} of {done + 6}", result.stderr)
 
-    def test_a_kill_in_the_middle_of_writing_leaves_the_last_checkpoint(self):
+    def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one(self):
         model = [*RESNET, "--local-batch", "8", "--epochs", "3"]
         folder = self.scratch / "checkpoint"
         file = folder / "checkpoint.safetensors"
@@ -150,16 +152,40 @@ class Resume(unittest.TestCase):
         last = file.read_bytes()
         half = len(last) // 2
         go_on = [PROGRAM, *model, *words, "--resume", str(folder)]
-        # A file that grows beyond the limit is a signal that ends the process, in the middle of write().
-        killed = subprocess.run(go_on, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (half, half)), timeout=120)
-        self.assertEqual(killed.returncode, -signal.SIGXFSZ)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (half, half))  # noqa: E731
+        refused = subprocess.run(go_on, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("checkpoint.safetensors: File too large", refused.stderr.splitlines()[-1])
         self.assertEqual(file.read_bytes(), last)
-        (unfinished,) = (path for path in folder.iterdir() if path != file)
-        self.assertEqual(unfinished.stat().st_size, half)
+        self.assertEqual(list(folder.iterdir()), [file])
+        # What a kill in the middle of writing leaves.
+        (folder / "checkpoint.safetensors.1234567.tmp").write_bytes(last[:half])
         result = self.train(*model, *words, "--resume", str(folder))
         self.assertIn("goes on after update 6 of 18", result.stderr)
         self.assertNotEqual(file.read_bytes(), last)
         self.assertEqual(list(folder.iterdir()), [file])
+
+    def test_refuses_positions_that_cannot_be(self):
+        model = [*SCHNET, "--local-batch", "16", "--epochs", "4"]
+        folder = self.scratch / "checkpoint"
+        self.train(*model, "--checkpoint", str(folder))
+        file = folder / "checkpoint.safetensors"
+        content = file.read_bytes()
+        (length,) = struct.unpack("<Q", content[:8])
+        for step in ("-1", "1.5", "1e18", "15", "17", "1000000000000000000"):
+            header = json.loads(content[8 : 8 + length])
+            position = header["__metadata__"]["position"]
+            header["__metadata__"]["position"] = position.replace('"step":16', f'"step":{step}')
+            self.assertNotEqual(header["__metadata__"]["position"], position)
+            changed = json.dumps(header).encode()
+            file.write_bytes(struct.pack("<Q", len(changed)) + changed + content[8 + length :])
+            result = run(*model, "--resume", str(folder))
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertRegex(result.stderr, "is damaged|is of update 10+, and this run ends after update 16")
+        file.write_bytes(content)
+        result = run(*model, "--resume", str(folder), "--steps", "12")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("is of update 16, and this run ends after update 12", result.stderr)
 
     def test_refuses_what_does_not_fit(self):
         folder = self.scratch / "checkpoint"

@@ -45,7 +45,7 @@ std::vector<fs::path> yearly_files(const fs::path& folder) {
 std::vector<float> read_statistics(const fs::path& folder, const std::string& name) {
     std::error_code ignored;
     const fs::path npy = folder / "stats" / (name + ".npy");
-    if (fs::exists(npy, ignored)) {
+    if (fs::is_regular_file(npy, ignored)) {
         return read_npy(npy).values;
     }
     const fs::path hdf5 = folder / "stats.h5";

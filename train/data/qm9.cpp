@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t most_atoms = 1000;
+constexpr double largest_number = 1e30;  // no molecule has such, and nothing made of it leaves fp32's range
 
 std::optional<std::uint8_t> atomic_number(std::string_view symbol) {
     static constexpr std::array<std::pair<std::string_view, std::uint8_t>, 5> elements = {
@@ -52,7 +53,7 @@ class Lines {
     int number_ = 0;
 };
 
-/// A number, with Mathematica's `*^` for the exponent too.
+/// A number that a molecule can have, with Mathematica's `*^` for the exponent too.
 std::optional<double> parse_number(std::string_view field) {
     std::optional<double> value;
     if (const auto caret = field.find("*^"); caret == std::string_view::npos) {
@@ -60,7 +61,7 @@ std::optional<double> parse_number(std::string_view field) {
     } else {
         value = csv::number(fmt::format("{}e{}", field.substr(0, caret), field.substr(caret + 2)));
     }
-    return value && std::isfinite(*value) ? value : std::nullopt;
+    return value && std::abs(*value) <= largest_number ? value : std::nullopt;
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ std::vector<std::string> find_qm9_files(const fs::path& folder) {
     }
     std::vector<std::string> names;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-        if (entry->path().extension() == ".xyz") {
+        std::error_code unreadable;  // which is told where it is read
+        if (entry->path().extension() == ".xyz" && entry->is_regular_file(unreadable)) {
             names.push_back(entry->path().filename().string());
         }
     }

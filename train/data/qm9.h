@@ -46,7 +46,7 @@ struct Qm9Molecule {
 /// ...`; a line per atom with its symbol, coordinates and charge; frequencies; SMILES; InChI. Exponents may
 /// be written
 /// `*^`. A failure names file and line: another number of atoms than the first line says, an unknown element,
-/// no number, two atoms at one place.
+/// no number or one beyond 10^30, two atoms at one place.
 Result<Qm9Molecule> parse_qm9(std::string_view text, const std::string& file);
 
 /// The .xyz files of a folder, by name. Throws bad_input when there is no such folder or no such file.

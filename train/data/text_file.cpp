@@ -22,7 +22,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     const auto fail = [&](int error) {
         throw bad_input("cannot read {}: {}", path.string(), std::strerror(error));
     };
-    const files::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const files::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!file || fstat(file.get(), &status) != 0) {
         fail(errno);

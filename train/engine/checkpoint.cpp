@@ -8,6 +8,7 @@
 
 #include "core/csv.h"
 #include "core/error.h"
+#include "engine/whole_number.h"
 
 namespace joulemark::train {
 namespace {
@@ -84,12 +85,12 @@ Checkpoint read_checkpoint(const std::filesystem::path& folder) {
     try {
         const auto at = nlohmann::json::parse(file.metadata["position"]);
         checkpoint.identity = nlohmann::json::parse(file.metadata["identity"]).get<Identity>();
-        checkpoint.position = {.step = at.at("step"),
-                               .evaluations = at.at("evaluations"),
-                               .ranks = at.at("ranks"),
+        checkpoint.position = {.step = whole_number(at.at("step"), 0),
+                               .evaluations = whole_number(at.at("evaluations"), 0),
+                               .ranks = whole_number(at.at("ranks"), 1),
                                .schedule = {.rate = exact_number(at.at("rate")),
                                             .best = exact_number(at.at("best")),
-                                            .without_improvement = at.at("without_improvement")}};
+                                            .without_improvement = whole_number(at.at("without_improvement"), 0)}};
     } catch (const std::exception&) {
         throw bad_input("the header of the checkpoint {} is damaged", path.string());
     }

@@ -3,9 +3,11 @@
 
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,6 +40,24 @@ inline CLI::Validator seed() {
                                          std::numeric_limits<std::uint64_t>::max());
             },
             "NUMBER"};
+}
+
+/// An option that takes a path must not be given an empty one, as by a script's variable that is not set.
+inline void check_path(const std::string& option, const std::string& path) {
+    if (path.empty()) {
+        throw bad_input("{} is empty: it takes a path", option);
+    }
+}
+
+/// The same for a path that is read. To open a pipe would wait for a writer.
+inline void check_input(const std::string& option, const std::string& path) {
+    check_path(option, path);
+    std::error_code error;  // which is told where the path is opened
+    const auto type = std::filesystem::status(path, error).type();
+    using enum std::filesystem::file_type;
+    if (type == fifo || type == socket || type == block || type == character) {
+        throw bad_input("{} {} is neither a file nor a folder", option, path);
+    }
 }
 
 inline const std::map<std::string, DeviceChoice> devices = {

@@ -291,8 +291,19 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.lr_schedule = lr_schedule.value_or(defaults.lr_schedule);
     options.lr_warmup_epochs =
         lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
-    if (options.dataset.empty()) {
-        throw bad_input("--dataset is empty: it takes 'synthetic' or a path");
+    const auto given = [&](const char* option) { return app.count(option) > 0; };
+    for (const auto& [option, path] : {std::pair("--dataset", &options.dataset), {"--vocab", &options.vocab},
+                                       {"--weights", &options.weights}, {"--resume", &options.resume}}) {
+        if (given(option)) {
+            check_input(option, *path);
+        }
+    }
+    for (const auto& [option, path] :
+         {std::pair("--log-losses", &options.log_losses), {"--dump-gradients", &options.dump_gradients},
+          {"--save-weights", &options.save_weights}, {"--checkpoint", &options.checkpoint}}) {
+        if (given(option)) {
+            check_path(option, *path);
+        }
     }
     if (!options.resume.empty() && !options.weights.empty()) {
         throw bad_input("--resume brings its own weights: give either --resume or --weights");

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "engine/whole_number.h"
 
 namespace joulemark::train {
 namespace {
@@ -49,7 +50,7 @@ const char* type_name(at::ScalarType type) {
 class Reader {
   public:
     explicit Reader(const std::filesystem::path& path)
-        : path_(path.string()), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        : path_(path.string()), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
         struct stat status {};
         if (!file_ || fstat(file_.get(), &status) != 0) {
             throw bad_input("cannot read {}: {}", path_, std::strerror(errno));
@@ -77,28 +78,38 @@ class Reader {
             throw bad_input("{} is not a safetensors file: its header is no JSON object", path_);
         }
         SafeTensors result;
+        std::uint64_t last = 0;
         for (const auto& [name, entry] : header.items()) {
             if (name == metadata_key) {
                 for (const auto& [key, value] : entry.items()) {
                     result.metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
                 }
             } else {
-                result.tensors[name] = tensor(name, entry);
+                result.tensors[name] = tensor(name, entry, last);
             }
+        }
+        if (last != size_ - data_) {
+            throw bad_input("{} has {} bytes after its last tensor: it was damaged", path_, size_ - data_ - last);
         }
         return result;
     }
 
   private:
-    torch::Tensor tensor(const std::string& name, const nlohmann::json& entry) const {
+    /// `end_of_data`: the furthest that a tensor has reached so far.
+    torch::Tensor tensor(const std::string& name, const nlohmann::json& entry, std::uint64_t& end_of_data) const {
         std::string type_text;
         std::vector<std::int64_t> shape;
-        std::array<std::uint64_t, 2> offsets{};
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
         try {
             type_text = entry.at("dtype").get<std::string>();
-            shape = entry.at("shape").get<std::vector<std::int64_t>>();
-            offsets = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
-        } catch (const nlohmann::json::exception&) {
+            for (const nlohmann::json& size : entry.at("shape")) {
+                shape.push_back(whole_number(size));
+            }
+            const nlohmann::json& both = entry.at("data_offsets");
+            begin = static_cast<std::uint64_t>(whole_number(both.at(0), 0));
+            end = static_cast<std::uint64_t>(whole_number(both.at(1), 0));
+        } catch (const std::exception&) {
             throw bad_input("{}: the header's entry of tensor {} is damaged", path_, name);
         }
         const auto type = std::ranges::find(types, type_text, &Type::name);
@@ -106,7 +117,6 @@ class Reader {
             throw bad_input("{}: tensor {} is of type {}, which is not supported here", path_, name,
                             type_text);
         }
-        const auto [begin, end] = offsets;
         if (begin > end || end > size_ - data_) {
             throw bad_input("{} ends before its tensor {} does: the file was cut", path_, name);
         }
@@ -121,6 +131,7 @@ class Reader {
             throw bad_input("{}: tensor {} has {} bytes, which is not what its shape takes", path_, name,
                             end - begin);
         }
+        end_of_data = std::max(end_of_data, end);
         torch::Tensor result = torch::empty(shape, type->type);
         read_at(data_ + begin, result.mutable_data_ptr(), end - begin);
         return result;

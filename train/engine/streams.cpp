@@ -18,6 +18,7 @@ int first_error = 0;  ///< of standard output: the stream itself only knows that
 void prepare_streams() {
     open_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write(), as a full disk is
 }
 
 void print(std::string_view text) {

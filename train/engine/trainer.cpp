@@ -240,8 +240,11 @@ ExitCode Training::run() {
             schedule_->watch(*watched);
         }
         report(epoch, trained, evaluated);
-        if (!std::isfinite(trained.loss) || (evaluated && !std::isfinite(evaluated->loss))) {
-            return diverged(epoch, !std::isfinite(trained.loss));
+        for (const Totals* totals : {&trained, evaluated ? &*evaluated : nullptr}) {
+            if (totals != nullptr && !(std::isfinite(totals->loss) && std::isfinite(totals->quality))) {
+                return diverged(epoch, totals == &trained ? "training" : "validation",
+                                std::isfinite(totals->loss) ? workload_->quality_name() : "loss");
+            }
         }
         save_checkpoint();
     }

@@ -86,7 +86,7 @@ class Training {
     void announce() const;
     void report(std::int64_t epoch, const Totals& trained, const std::optional<Totals>& evaluated);
     std::int64_t count_damaged() const;
-    ExitCode diverged(std::int64_t epoch, bool while_training) const;
+    ExitCode diverged(std::int64_t epoch, const std::string& part, const std::string& what) const;
     RegionCounts region_counts(const Totals& totals, const std::string& quality_name) const;
     nlohmann::json mllog_counts(const Totals& totals, std::int64_t epoch) const;
     std::string direction() const { return workload_->higher_is_better() ? "higher" : "lower"; }

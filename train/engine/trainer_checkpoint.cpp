@@ -99,6 +99,14 @@ void Training::resume() {
     }
     copy_state(tensors, checkpoint.tensors, "the checkpoint " + checkpoint.path);
     check_identity(checkpoint, identity_);
+    if (inside_epoch() != checkpoint.tensors.contains("epoch.losses")) {
+        throw bad_input("the header of the checkpoint {} is damaged", checkpoint.path);
+    }
+    if (step_ > steps_) {
+        throw bad_input(
+            "the checkpoint {} is of update {}, and this run ends after update {}: raise --epochs or --steps",
+            checkpoint.path, step_, steps_);
+    }
     if (world_.rank() != 0) {  // rank 0 has the sums of all
         sums_.losses.zero_();
         sums_.quality.zero_();

@@ -153,12 +153,12 @@ std::int64_t Training::count_damaged() const {
     return met.gt(0).sum().item<std::int64_t>();
 }
 
-ExitCode Training::diverged(std::int64_t epoch, bool while_training) const {
+ExitCode Training::diverged(std::int64_t epoch, const std::string& part, const std::string& what) const {
     mllog_.end("run_stop", {{"status", "aborted"}});
     if (world_.rank() == 0) {
-        say(fmt::format("joulemark-train: the training has diverged: the {} loss of epoch {} is not a finite "
+        say(fmt::format("joulemark-train: the training has diverged: the {} {} of epoch {} is not a finite "
                         "number; lower --lr, or limit gradients with --clip-norm",
-                        while_training ? "training" : "validation", epoch + 1));
+                        part, what, epoch + 1));
     }
     return ExitCode::check_failed;
 }

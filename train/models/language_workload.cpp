@@ -60,7 +60,7 @@ WordPiece open_vocabulary(const Options& options) {
         return WordPiece(Path(options.vocab));
     }
     const Path beside = Path(options.dataset) / "vocab.txt";
-    if (!std::filesystem::exists(beside)) {
+    if (!std::filesystem::is_regular_file(beside)) {
         throw bad_input(
             "a text needs a vocabulary: name one with --vocab vocab.txt, or make one with joulemark-train "
             "make-vocab {} -o vocab.txt",

@@ -2,7 +2,9 @@
 #include "parallel/ranks.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 
 #include "core/csv.h"
 #include "core/error.h"
@@ -10,14 +12,18 @@
 namespace joulemark::train {
 namespace {
 
-std::optional<int> number(const Environment& environment, const char* name) {
+constexpr int most_ranks = 1'000'000;  // and hosts
+constexpr int last_port = 65'535;
+constexpr int last_job = std::numeric_limits<int>::max();
+
+std::optional<int> number(const Environment& environment, const char* name, int most = most_ranks) {
     const auto text = environment(name);
     if (!text) {
         return std::nullopt;
     }
     const auto value = csv::integer(*text);
-    if (!value || *value < 0 || *value > 1'000'000) {
-        throw bad_input("the launcher's variable {}={} is not a count", name, *text);
+    if (!value || *value < 0 || *value > most) {
+        throw bad_input("the launcher's variable {}={} is not a whole number from 0 to {}", name, *text, most);
     }
     return static_cast<int>(*value);
 }
@@ -75,12 +81,15 @@ void read_srun(const Environment& environment, Ranks& ranks) {
     const int node = number(environment, "SLURM_NODEID").value_or(0);
     ranks.local_size = tasks ? slurm_tasks_on_node(*tasks, node).value_or(1) : 1;
     const auto hosts = expand_slurm_hosts(environment("SLURM_STEP_NODELIST").value_or("localhost"));
+    if (hosts.empty()) {
+        throw bad_input("the launcher's variable SLURM_STEP_NODELIST names no host");
+    }
     ranks.master_host = hosts.front();
     // A port that the ranks of this step agree on without talking, and that differs between steps of one
     // node.
-    ranks.master_port = 20000 + (number(environment, "SLURM_JOB_ID").value_or(0) * 7 +
-                                 number(environment, "SLURM_STEP_ID").value_or(0)) %
-                                    20000;
+    const std::int64_t job = number(environment, "SLURM_JOB_ID", last_job).value_or(0);
+    const std::int64_t step = number(environment, "SLURM_STEP_ID", last_job).value_or(0);
+    ranks.master_port = static_cast<int>(20000 + (job * 7 + step) % 20000);
 }
 
 }  // namespace
@@ -114,6 +123,9 @@ std::vector<std::string> expand_slurm_hosts(std::string_view list) {
             const auto last = dash < range.size()
                                   ? csv::integer(std::string_view(range).substr(dash + 1)).value_or(first)
                                   : first;
+            if (first < 0 || last - first >= most_ranks) {
+                throw bad_input("the launcher's list of hosts {} is beyond {} hosts", element, most_ranks);
+            }
             for (auto number = first; number <= last; ++number) {
                 hosts.push_back(fmt::format("{}{:0{}}{}", element.substr(0, open), number, dash,
                                             element.substr(close + 1)));
@@ -160,7 +172,7 @@ Ranks ranks_from(const Environment& environment) {
     if (const auto host = environment("MASTER_ADDR")) {
         ranks.master_host = *host;
     }
-    if (const auto port = number(environment, "MASTER_PORT")) {
+    if (const auto port = number(environment, "MASTER_PORT", last_port)) {
         ranks.master_port = *port;
     }
     return ranks;
