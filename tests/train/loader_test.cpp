@@ -152,5 +152,20 @@ TEST(Loader, StopsAtOnceWhileItsThreadsAreReading) {
     EXPECT_LT(numbers.loaded, 1000);
 }
 
+TEST(Loader, TellsThatAPlanFailed) {
+    const Numbers numbers(8);
+    int batches = 0;
+    const Plan plan = [&]() -> std::optional<BatchPlan> {
+        if (++batches > 2) {
+            throw std::bad_alloc();
+        }
+        return BatchPlan{0, {1, 2}};
+    };
+    Loader loader(numbers, plan, {.threads = 3});
+    EXPECT_TRUE(loader.next());
+    EXPECT_TRUE(loader.next());
+    EXPECT_THROW(loader.next(), std::bad_alloc);
+}
+
 }  // namespace
 }  // namespace joulemark::train

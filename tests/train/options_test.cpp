@@ -133,7 +133,7 @@ TEST(HyperParameters, TellValuesWhetherGivenOrNot) {
     HyperParameters defaults;
     for (HyperParameters* settings : {&given, &defaults}) {
         settings->integer("width", 16, 1);
-        settings->integers("blocks", {3, 4}, 1);
+        settings->integers("blocks", {3, 4}, 1, 9);
         settings->real("cutoff", 10, 0, 100);
         settings->flag("zero", false);
         settings->text("kind", "sum");
@@ -148,7 +148,7 @@ TEST(HyperParameters, AreTypedAndKnown) {
     HyperParameters settings({"width=16", "blocks=1,2,3,4", "zero=true", "cutoff=7.5", "kind=sum"});
     EXPECT_EQ(settings.integer("width", 64, 1), 16);
     EXPECT_EQ(settings.integer("depth", 3, 1), 3);
-    EXPECT_THAT(settings.integers("blocks", {3, 4, 6, 3}, 1), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(settings.integers("blocks", {3, 4, 6, 3}, 1, 9), ElementsAre(1, 2, 3, 4));
     EXPECT_TRUE(settings.flag("zero", false));
     EXPECT_DOUBLE_EQ(settings.real("cutoff", 5, 0, 100), 7.5);
     EXPECT_EQ(settings.text("kind", "mean", {"mean", "sum"}), "sum");
@@ -161,7 +161,7 @@ TEST(HyperParameters, NameWhatIsWrong) {
         try {
             HyperParameters settings(given);
             settings.integer("width", 64, 1);
-            settings.integers("blocks", {3, 4}, 1);
+            settings.integers("blocks", {3, 4}, 1, 9);
             settings.flag("zero", false);
             settings.real("cutoff", 5, 0, 100);
             settings.text("kind", "mean", {"mean", "sum"});
@@ -173,6 +173,8 @@ TEST(HyperParameters, NameWhatIsWrong) {
     };
     EXPECT_THAT(message({"widht=16"}), HasSubstr("no setting 'widht': it has width, blocks, zero, cutoff, kind"));
     EXPECT_THAT(message({"width=0"}), HasSubstr("at least 1"));
+    EXPECT_THAT(message({"width=1099511627776"}), HasSubstr("at most 65536"));
+    EXPECT_THAT(message({"blocks=1,10"}), HasSubstr("at most 9"));
     EXPECT_THAT(message({"blocks=1,2,3"}), HasSubstr("takes 2 numbers"));
     EXPECT_THAT(message({"zero=yes"}), HasSubstr("true or false"));
     EXPECT_THAT(message({"cutoff=nan"}), HasSubstr("not a number from 0 to 100"));

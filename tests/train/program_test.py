@@ -293,6 +293,24 @@ class Program(unittest.TestCase):
         self.assert_refused(run(*words, "--epochs", "1099511627776"), 2, "lower --epochs")
         self.assertFalse(saved.exists())
 
+    def test_sizes_beyond_the_machine_are_a_sentence(self):
+        for words in (
+            ["schnet", "--set", "hidden=1099511627776"],
+            ["schnet", "--set", "interactions=100000000"],
+            ["dimenet", "--set", "spherical=1000000000"],
+            ["bert", "--set", "vocabulary=99999999999999"],
+            ["fourcastnet", "--set", "height=9223372036854775800"],
+        ):
+            self.assert_refused(run(*words), 2, words[-1], "at most")
+
+        def little_memory():
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+        for words in (["bert", "--set", "hidden=49152"], ["schnet", "--samples", "4000000000", "--local-batch", "1000000"]):
+            command = [PROGRAM, *words, "--threads", "1", "--loader-threads", "1", "--quiet"]
+            result = subprocess.run(command, preexec_fn=little_memory, capture_output=True, text=True, timeout=60)
+            self.assert_refused(result, 3, "the memory does not suffice: lower --local-batch")
+
     def test_threads_that_cannot_be_started_are_a_sentence(self):
         def few_threads():
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))

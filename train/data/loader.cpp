@@ -80,14 +80,20 @@ std::optional<Loader::Job> Loader::try_take() {
         if (plan_ended_ || pending_.size() >= static_cast<std::size_t>(settings_.prefetch)) {
             return std::nullopt;
         }
-        auto plan = plan_();
+        auto pending = std::make_shared<Pending>();
+        std::optional<BatchPlan> plan;
+        try {
+            plan = plan_();
+        } catch (...) {  // an order of many samples needs memory
+            pending->failure = std::current_exception();
+            pending_.push_back(pending);
+        }
         if (!plan) {
             plan_ended_ = true;
             work_.notify_all();
             ready_.notify_one();
             return std::nullopt;
         }
-        auto pending = std::make_shared<Pending>();
         pending->plan = std::move(*plan);
         pending->samples.resize(pending->plan.samples.size());
         pending_.push_back(std::move(pending));

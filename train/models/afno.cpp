@@ -34,8 +34,8 @@ AfnoConfig AfnoConfig::from(HyperParameters& settings) {
     AfnoConfig config;
     config.patch = settings.integer("patch", config.patch, 1);
     config.embed = settings.integer("embed", config.embed, 1);
-    config.depth = settings.integer("depth", config.depth, 1);
-    config.blocks = settings.integer("blocks", config.blocks, 1);
+    config.depth = settings.integer("depth", config.depth, 1, most_layers);
+    config.blocks = settings.integer("blocks", config.blocks, 1, most_layers);
     config.mlp_ratio = settings.integer("mlp_ratio", config.mlp_ratio, 1);
     if (config.embed % config.blocks != 0) {
         throw bad_input("--set embed={} is not a multiple of blocks={}", config.embed, config.blocks);

@@ -14,6 +14,8 @@ using torch::Tensor;
 
 constexpr std::int64_t dimenet_elements = 95;
 constexpr int output_layers = 3;
+constexpr std::int64_t most_orders = 16;  // beyond them spherical_bessel loses fp32's precision at a bond's length
+constexpr std::int64_t most_zeros = 100;
 
 /// A layer whose weight is orthogonal, scaled to a variance of 2 / (in + out); bias 0.
 nn::Linear orthogonal(std::int64_t in, std::int64_t out, bool bias) {
@@ -96,10 +98,10 @@ Triplets find_triplets(const MoleculeGraph& graph, const SphericalBasis& basis) 
 DimeNetConfig DimeNetConfig::from(HyperParameters& settings) {
     DimeNetConfig config;
     config.hidden = settings.integer("hidden", config.hidden, 1);
-    config.blocks = settings.integer("blocks", config.blocks, 1);
+    config.blocks = settings.integer("blocks", config.blocks, 1, most_layers);
     config.bilinear = settings.integer("bilinear", config.bilinear, 1);
-    config.spherical = settings.integer("spherical", config.spherical, 2);
-    config.radial = settings.integer("radial", config.radial, 1);
+    config.spherical = settings.integer("spherical", config.spherical, 2, most_orders);
+    config.radial = settings.integer("radial", config.radial, 1, most_zeros);
     config.cutoff = settings.real("cutoff", config.cutoff, least_cutoff, largest_cutoff);
     return config;
 }

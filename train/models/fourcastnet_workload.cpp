@@ -162,7 +162,7 @@ void FourCastNet::rate(const Tensor& prediction, const Tensor& target, Outcome& 
 std::unique_ptr<Workload> make_fourcastnet(const Options& options, HyperParameters& settings,
                                            c10::intrusive_ptr<c10d::ProcessGroup>) {
     AfnoConfig config = AfnoConfig::from(settings);
-    const std::int64_t steps = settings.integer("steps", 1, 1);
+    const std::int64_t steps = settings.integer("steps", 1, 1, most_layers);
     const bool synthetic = options.dataset == "synthetic";
     WeatherGrid grid;
     if (synthetic) {

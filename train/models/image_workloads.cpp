@@ -22,7 +22,7 @@ std::unique_ptr<Workload> classify(const Options& options, std::shared_ptr<torch
 
 ResNetConfig resnet_config(HyperParameters& settings) {
     ResNetConfig config;
-    config.blocks = settings.integers("blocks", config.blocks, 1);
+    config.blocks = settings.integers("blocks", config.blocks, 1, most_layers);
     config.width = settings.integer("width", config.width, 1);
     config.zero_init_residual = settings.flag("zero_init_residual", config.zero_init_residual);
     return config;

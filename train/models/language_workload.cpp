@@ -17,6 +17,9 @@
 namespace joulemark::train {
 namespace {
 
+constexpr std::int64_t most_positions = std::int64_t{1} << 20;
+constexpr std::int64_t most_words = 10'000'000;  // as many as make-vocab makes
+
 using Path = std::filesystem::path;
 
 struct TextFiles {
@@ -81,7 +84,7 @@ std::unique_ptr<MaskedText> synthetic_text(std::int64_t samples, const Masking& 
 MaskedLanguage::Data open_data(const Options& options, HyperParameters& settings,
                                const TransformerConfig& config, const std::optional<WordPiece>& vocabulary) {
     Masking masking;
-    masking.length = settings.integer("length", masking.length, 8);
+    masking.length = settings.integer("length", masking.length, 8, most_positions);
     masking.share = settings.real("masked", masking.share, 1e-6, 1);
     const bool packed = settings.flag("packed", true);
     const Path cache = settings.text("cache", "");
@@ -154,11 +157,11 @@ std::unique_ptr<Workload> make(const BertKind& kind, TransformerConfig config, c
 TransformerConfig transformer_config(HyperParameters& settings, TransformerConfig config,
                                      std::int64_t smallest_vocabulary) {
     config.hidden = settings.integer("hidden", config.hidden, 1);
-    config.layers = settings.integer("layers", config.layers, 1);
+    config.layers = settings.integer("layers", config.layers, 1, most_layers);
     config.heads = settings.integer("heads", config.heads, 1);
     config.intermediate = settings.integer("intermediate", 4 * config.hidden, 1);
-    config.positions = settings.integer("positions", config.positions, 8);
-    config.vocabulary = settings.integer("vocabulary", config.vocabulary, smallest_vocabulary);
+    config.positions = settings.integer("positions", config.positions, 8, most_positions);
+    config.vocabulary = settings.integer("vocabulary", config.vocabulary, smallest_vocabulary, most_words);
     config.dropout = config.attention_dropout = settings.real("dropout", config.dropout, 0, 0.99);
     if (config.hidden % config.heads != 0) {
         throw bad_input("--set hidden={} cannot be divided among heads={}", config.hidden, config.heads);

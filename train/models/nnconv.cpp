@@ -78,8 +78,8 @@ Features features_of(const MoleculeGraph& graph) {
 NnConvConfig NnConvConfig::from(HyperParameters& settings) {
     NnConvConfig config;
     config.dim = settings.integer("dim", config.dim, 1);
-    config.steps = settings.integer("steps", config.steps, 1);
-    config.set2set_steps = settings.integer("set2set_steps", config.set2set_steps, 1);
+    config.steps = settings.integer("steps", config.steps, 1, most_layers);
+    config.set2set_steps = settings.integer("set2set_steps", config.set2set_steps, 1, most_layers);
     config.edge_hidden = settings.integer("edge_hidden", config.edge_hidden, 1);
     return config;
 }

@@ -13,6 +13,7 @@ namespace joulemark::train {
 namespace {
 
 // Mean and deviation of SEVIR's vil images, as its authors' nowcasting code scales them.
+constexpr std::int64_t most_halvings = 12;  // of 4096 pixels
 constexpr double mean_vil = 33.44;
 constexpr double deviation_vil = 47.54;
 
@@ -99,7 +100,7 @@ UNetConfig unet_config(HyperParameters& settings) {
     config.inputs = settings.integer("inputs", config.inputs, 1);
     config.outputs = settings.integer("outputs", config.outputs, 1);
     config.width = settings.integer("width", config.width, 1);
-    config.depth = settings.integer("depth", config.depth, 1);
+    config.depth = settings.integer("depth", config.depth, 1, most_halvings);
     return config;
 }
 

@@ -23,8 +23,8 @@ constexpr double least_variance = 1e-5;
 PnaConfig PnaConfig::from(HyperParameters& settings) {
     PnaConfig config;
     config.hidden = settings.integer("hidden", config.hidden, 1);
-    config.layers = settings.integer("layers", config.layers, 1);
-    config.towers = settings.integer("towers", config.towers, 1);
+    config.layers = settings.integer("layers", config.layers, 1, most_layers);
+    config.towers = settings.integer("towers", config.towers, 1, most_layers);
     config.gaussians = settings.integer("gaussians", config.gaussians, 2);
     config.cutoff = settings.real("cutoff", config.cutoff, least_cutoff, largest_cutoff);
     if (config.hidden % config.towers != 0) {

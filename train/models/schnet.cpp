@@ -32,7 +32,7 @@ SchNetConfig SchNetConfig::from(HyperParameters& settings) {
     SchNetConfig config;
     config.hidden = settings.integer("hidden", config.hidden, 2);
     config.filters = settings.integer("filters", config.filters, 1);
-    config.interactions = settings.integer("interactions", config.interactions, 1);
+    config.interactions = settings.integer("interactions", config.interactions, 1, most_layers);
     config.gaussians = settings.integer("gaussians", config.gaussians, 2);
     config.cutoff = settings.real("cutoff", config.cutoff, least_cutoff, largest_cutoff);
     return config;
