@@ -17,12 +17,8 @@ int main(int argc, char** argv) {
     using namespace joulemark;
     using namespace joulemark::train;
     try {
-        std::vector<KnownModel> known;
-        for (const Model& model : models()) {
-            known.push_back({model.name, model.defaults});
-        }
         const std::vector<std::string> words(argv + std::min(argc, 2), argv + argc);
-        const auto options = parse_options(words, known, 1);
+        const auto options = parse_options(words, known_models(), 1);
         const std::int64_t batches = argc > 1 ? std::atoi(argv[1]) : 0;
         if (!options || batches < 1) {
             fmt::print(stderr, "usage: feed_bench BATCHES MODEL [options of joulemark-train]\n");

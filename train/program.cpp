@@ -133,12 +133,8 @@ int make_vocabulary_command(std::vector<std::string> words) {
 }
 
 int train_command(const std::vector<std::string>& words, const Ranks& ranks, World& world) {
-    std::vector<KnownModel> known;
-    for (const Model& model : models()) {
-        known.push_back({model.name, model.defaults});
-    }
     std::optional<Options> options;
-    world.together([&] { options = parse_options(words, known, world.size()); });
+    world.together([&] { options = parse_options(words, known_models(), world.size()); });
     world.agree({{"--help", options ? "not given" : "given"}, {"MODEL", options ? options->model : ""}});
     if (!options) {
         return 0;

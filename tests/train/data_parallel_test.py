@@ -190,30 +190,36 @@ class Failures(unittest.TestCase):
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn("MODEL is nnconv here and pna on rank 0", result.stderr)
 
-    def test_cpu_ranks_of_torchrun_are_told_to_use_mpirun(self):
+    def torchrun(self, *options):
+        """Two ranks that find each other as torchrun's do, with these further options each: exit statuses, messages."""
         with socket.socket() as probe:
             probe.bind(("localhost", 0))
             port = probe.getsockname()[1]
-        common = {
-            **os.environ,
-            "WORLD_SIZE": "2",
-            "LOCAL_WORLD_SIZE": "2",
-            "MASTER_ADDR": "localhost",
-            "MASTER_PORT": str(port),
-        }
+        common = {**os.environ, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}
         ranks = [
             subprocess.Popen(
-                [PROGRAM, "resnet50", "--device", "cpu"],
-                env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                [PROGRAM, "resnet50", "--device", "cpu", *options[rank]],
+                env={**common, "MASTER_PORT": str(port), "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
             )
             for rank in range(2)
         ]
         outputs = [rank.communicate(timeout=60)[1] for rank in ranks]
-        self.assertEqual([rank.returncode for rank in ranks], [3, 3], outputs)
+        return [rank.returncode for rank in ranks], outputs
+
+    def test_cpu_ranks_of_torchrun_are_told_to_use_mpirun(self):
+        statuses, outputs = self.torchrun([], [])
+        self.assertEqual(statuses, [3, 3], outputs)
         self.assertIn("start them with mpirun or srun", outputs[0])
         self.assertEqual(outputs[1], "")
+
+    def test_ranks_of_torchrun_that_were_told_different_things_are_refused(self):
+        statuses, outputs = self.torchrun([], ["--help"])
+        self.assertEqual(statuses, [2, 2], outputs)
+        self.assertEqual(outputs[0], "")
+        self.assertIn("rank 1: --help is given here and not given on rank 0", outputs[1])
 
 
 if __name__ == "__main__":

@@ -23,8 +23,10 @@ const std::vector<KnownModel> known = {{"resnet50",
                                          .lr_schedule = LrCurve::plateau,
                                          .warmup_share = 0.05,
                                          .momentum = 0.9,
-                                         .weight_decay = 1e-4}},
-                                       {"other", {}}};
+                                         .weight_decay = 1e-4},
+                                        {{"--image-size"}, {"--channels-last"}}},
+                                       {"storms", {}, {{"--image-size", /*synthetic_only=*/true}}},
+                                       {"other", {.image_size = 7}, {}}};
 
 Options parse(std::vector<std::string> words, int ranks = 1) {
     words.insert(words.begin(), "resnet50");
@@ -78,6 +80,21 @@ TEST(Options, CountAccumulationInTheGlobalBatch) {
                 HasSubstr("3 ranks with --accumulate 5: choose a multiple of 15"));
 }
 
+TEST(Options, RefuseWhatIsOfNoUse) {
+    EXPECT_THAT(options_error({"other", "--image-size", "64"}),
+                HasSubstr("--image-size is of no use to other: it is for resnet50, storms"));
+    EXPECT_THAT(options_error({"storms", "--channels-last"}), HasSubstr("--channels-last is of no use to storms"));
+    EXPECT_THAT(options_error({"resnet50", "--optimizer", "adam", "--momentum", "0.9"}),
+                HasSubstr("--momentum is of no use to --optimizer adam: it is for sgd"));
+    EXPECT_THAT(options_error({"resnet50", "--eps", "1e-6"}), HasSubstr("--eps is of no use to --optimizer sgd"));
+    EXPECT_THAT(options_error({"resnet50", "--dataset", "folder", "--eval-samples", "8"}),
+                HasSubstr("--eval-samples is for --dataset synthetic: of folder the data themselves decide it"));
+    EXPECT_THAT(options_error({"storms", "--dataset", "folder", "--image-size", "64"}), HasSubstr("--image-size is for"));
+    EXPECT_EQ(options_error({"storms", "--image-size", "64"}), "");
+    EXPECT_EQ(parse({"--dataset", "folder", "--image-size", "64"}).image_size, 64);
+    EXPECT_EQ(parse_options(std::vector<std::string>{"other"}, known, 1)->image_size, 0);  // which is not told
+}
+
 TEST(Options, RefuseABatchThat64BitsCannotCount) {
     EXPECT_THAT(options_error({"resnet50", "--local-batch", "16777216", "--accumulate", "1099511627776"}),
                 HasSubstr("--local-batch 16777216 on 1 ranks with --accumulate 1099511627776 makes a global batch that"));
@@ -104,7 +121,7 @@ TEST(Options, TakeTheOptimiserFromTheModelUnlessGiven) {
 }
 
 TEST(Options, AnswerMistakesWithOneSentence) {
-    EXPECT_THAT(options_error({"resnet51"}), HasSubstr("the models are resnet50, other"));
+    EXPECT_THAT(options_error({"resnet51"}), HasSubstr("the models are resnet50, storms, other"));
     EXPECT_THAT(options_error({"resnet50", "--precision", "fp8"}), HasSubstr("bf16|fp16|fp32|tf32, not 'fp8'"));
     EXPECT_THAT(options_error({"resnet50", "--epochs", "0"}), HasSubstr("--epochs"));
     EXPECT_THAT(options_error({"resnet50", "--epochs", "many"}), HasSubstr("--epochs"));

@@ -88,8 +88,7 @@ TEST_P(Update, NeverWaitsForTheDevice) {
     const Model& model = find_model(GetParam());
     std::vector<std::string> words = {model.name, "--samples", "4", "--local-batch", "2"};
     words.insert(words.end(), small.at(model.name).begin(), small.at(model.name).end());
-    const std::vector<KnownModel> known = {{model.name, model.defaults}};
-    const Options options = *parse_options(words, known, 1);
+    const Options options = *parse_options(words, known_models(), 1);
     HyperParameters settings(options.settings);
     const auto workload = model.make(options, settings, nullptr);
     const Dataset& data = workload->training_data();

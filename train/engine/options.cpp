@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -54,6 +55,42 @@ const KnownModel& find_model(const std::string& name, std::span<const KnownModel
                         fmt::join(names, ", "));
     }
     return *found;
+}
+
+/// The model's use of an option, if it has any.
+const Use* find_use(const KnownModel& model, const std::string& option) {
+    const auto found = std::ranges::find(model.uses, option, &Use::option);
+    return found == model.uses.end() ? nullptr : &*found;
+}
+
+/// An option that does nothing would be taken for a factor of the run.
+void refuse_useless(const Options& options, const KnownModel& model, std::span<const KnownModel> models,
+                    const std::function<bool(const std::string&)>& given) {
+    for (const std::string option : {"--image-size", "--classes", "--vocab", "--channels-last", "--sync-bn"}) {
+        if (given(option) && find_use(model, option) == nullptr) {
+            std::vector<std::string> names;
+            for (const KnownModel& other : models) {
+                if (find_use(other, option) != nullptr) {
+                    names.push_back(other.name);
+                }
+            }
+            throw bad_input("{} is of no use to {}: it is for {}", option, model.name, fmt::join(names, ", "));
+        }
+    }
+    for (const std::string option : {"--eval-samples", "--image-size"}) {
+        const Use* use = find_use(model, option);
+        const bool synthetic_only = option == "--eval-samples" || (use != nullptr && use->synthetic_only);
+        if (given(option) && synthetic_only && options.dataset != "synthetic") {
+            throw bad_input("{} is for --dataset synthetic: of {} the data themselves decide it", option, options.dataset);
+        }
+    }
+    const bool sgd = options.optimizer.kind == OptimizerKind::sgd;
+    for (const std::string option : {"--momentum", "--beta1", "--beta2", "--eps"}) {
+        if (given(option) && sgd != (option == "--momentum")) {
+            throw bad_input("{} is of no use to --optimizer {}: it is for {}", option, name_of(options.optimizer.kind),
+                            sgd ? "adam, adamw" : "sgd");
+        }
+    }
 }
 
 /// Local and global batch from whichever was given.
@@ -274,10 +311,13 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
         throw bad_input("{}: see joulemark-train --help", error.what());
     }
 
-    options.defaults = find_model(options.model, models).defaults;
+    const KnownModel& model = find_model(options.model, models);
+    options.defaults = model.defaults;
     const Defaults& defaults = options.defaults;
     options.epochs = epochs.value_or(defaults.epochs);
-    options.image_size = image_size.value_or(defaults.image_size);
+    const Use* sized = find_use(model, "--image-size");
+    const bool has_size = sized != nullptr && !(sized->synthetic_only && options.dataset != "synthetic");
+    options.image_size = has_size ? image_size.value_or(defaults.image_size) : 0;
     options.local_batch = local_batch.value_or(defaults.local_batch);
     options.optimizer = {.kind = optimizer.value_or(defaults.optimizer),
                          .momentum = momentum.value_or(defaults.momentum),
@@ -291,7 +331,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.lr_schedule = lr_schedule.value_or(defaults.lr_schedule);
     options.lr_warmup_epochs =
         lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
-    const auto given = [&](const char* option) { return app.count(option) > 0; };
+    const auto given = [&](const std::string& option) { return app.count(option) > 0; };
     for (const auto& [option, path] : {std::pair("--dataset", &options.dataset), {"--vocab", &options.vocab},
                                        {"--weights", &options.weights}, {"--resume", &options.resume}}) {
         if (given(option)) {
@@ -305,6 +345,7 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
             check_path(option, *path);
         }
     }
+    refuse_useless(options, model, models, given);
     if (!options.resume.empty() && !options.weights.empty()) {
         throw bad_input("--resume brings its own weights: give either --resume or --weights");
     }

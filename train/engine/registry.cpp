@@ -21,6 +21,14 @@ constexpr Defaults molecule_defaults = {
     .epochs = 100, .local_batch = 16, .samples = 123'885, .optimizer = OptimizerKind::adam, .lr = 1e-3};
 constexpr const char* molecule_data = "QM9: a folder of its .xyz files, or synthetic";
 
+std::vector<Use> image_uses(bool batch_norm) {
+    std::vector<Use> uses = {{"--image-size"}, {"--classes"}, {"--channels-last"}};
+    if (batch_norm) {
+        uses.push_back({"--sync-bn"});
+    }
+    return uses;
+}
+
 }  // namespace
 
 std::span<const Model> models() {
@@ -40,6 +48,7 @@ std::span<const Model> models() {
                       .warmup_share = 0.05,
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
+         .uses = image_uses(true),
          .make = make_resnet50},
         {.name = "vgg16",
          .source = "Simonyan, Zisserman 2015, as torchvision.models.vgg16",
@@ -56,6 +65,7 @@ std::span<const Model> models() {
                       .warmup_share = 0.05,
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
+         .uses = image_uses(false),
          .make = make_vgg16},
         {.name = "inception_v3",
          .source = "Szegedy et al. 2016, as torchvision.models.inception_v3, with auxiliary head",
@@ -72,6 +82,7 @@ std::span<const Model> models() {
                       .warmup_share = 0.05,
                       .momentum = 0.9,
                       .weight_decay = 1e-4},
+         .uses = image_uses(true),
          .make = make_inception_v3},
         {.name = "unet",
          .source = "Ronneberger et al. 2015, as tests/reference/unet.py",
@@ -85,6 +96,7 @@ std::span<const Model> models() {
                       .lr = 1e-3,
                       .lr_batch = 16,
                       .lr_schedule = LrCurve::plateau},
+         .uses = {{"--image-size", /*synthetic_only=*/true}, {"--channels-last"}, {"--sync-bn"}},
          .make = make_unet},
         {.name = "bert",
          .source = "Devlin et al. 2019, as transformers' BertForMaskedLM",
@@ -98,6 +110,7 @@ std::span<const Model> models() {
                       .lr_schedule = LrCurve::linear,
                       .warmup_share = 0.05,
                       .weight_decay = 0.01},
+         .uses = {{"--vocab"}},
          .make = make_bert},
         {.name = "distilbert",
          .source = "Sanh et al. 2019, as transformers' DistilBertForMaskedLM",
@@ -111,6 +124,7 @@ std::span<const Model> models() {
                       .lr_schedule = LrCurve::linear,
                       .warmup_share = 0.05,
                       .weight_decay = 0.01},
+         .uses = {{"--vocab"}},
          .make = make_distilbert},
         {.name = "schnet",
          .source = "Schuett et al. 2017, as PyTorch Geometric's SchNet",
@@ -149,6 +163,14 @@ std::span<const Model> models() {
          .make = make_fourcastnet},
     });
     return all;
+}
+
+std::vector<KnownModel> known_models() {
+    std::vector<KnownModel> known;
+    for (const Model& model : models()) {
+        known.push_back({model.name, model.defaults, model.uses});
+    }
+    return known;
 }
 
 const Model& find_model(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -22,6 +23,7 @@ struct Model {
     std::int64_t parameters = 0;  ///< with its defaults
     std::string data;
     Defaults defaults;
+    std::vector<Use> uses = {};
     /// Makes data sets and module (in this order, since data decide the number of classes) on the CPU.
     /// `sync_group` is null unless batch norm is to be synchronised. Throws bad_input: data folder, unknown
     /// setting.
@@ -31,6 +33,8 @@ struct Model {
 
 /// Every model there is; a new one is a row here and a file in models/.
 std::span<const Model> models();
+/// The part of them that options are read by.
+std::vector<KnownModel> known_models();
 const Model& find_model(const std::string& name);
 
 }  // namespace joulemark::train

@@ -150,10 +150,7 @@ std::unique_ptr<Workload> make_dimenet(const Options& options, HyperParameters& 
 }
 
 std::unique_ptr<Workload> make_pna(const Options& options, HyperParameters& settings,
-                                   c10::intrusive_ptr<c10d::ProcessGroup> sync_group) {
-    if (sync_group) {
-        throw bad_input("pna has no synchronised batch norm: leave --sync-bn out");
-    }
+                                   c10::intrusive_ptr<c10d::ProcessGroup>) {
     const Property property(settings);
     PnaConfig config = PnaConfig::from(settings);
     settings.finish(options.model);
