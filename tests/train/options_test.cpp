@@ -83,23 +83,30 @@ TEST(Options, CountAccumulationInTheGlobalBatch) {
 TEST(Options, RefuseWhatIsOfNoUse) {
     EXPECT_THAT(options_error({"other", "--image-size", "64"}),
                 HasSubstr("--image-size is of no use to other: it is for resnet50, storms"));
-    EXPECT_THAT(options_error({"storms", "--channels-last"}), HasSubstr("--channels-last is of no use to storms"));
+    EXPECT_THAT(options_error({"storms", "--channels-last"}),
+                HasSubstr("--channels-last is of no use to storms"));
     EXPECT_THAT(options_error({"resnet50", "--optimizer", "adam", "--momentum", "0.9"}),
                 HasSubstr("--momentum is of no use to --optimizer adam: it is for sgd"));
-    EXPECT_THAT(options_error({"resnet50", "--eps", "1e-6"}), HasSubstr("--eps is of no use to --optimizer sgd"));
-    EXPECT_THAT(options_error({"resnet50", "--dataset", "folder", "--eval-samples", "8"}),
-                HasSubstr("--eval-samples is for --dataset synthetic: of folder the data themselves decide it"));
-    EXPECT_THAT(options_error({"storms", "--dataset", "folder", "--image-size", "64"}), HasSubstr("--image-size is for"));
+    EXPECT_THAT(options_error({"resnet50", "--eps", "1e-6"}),
+                HasSubstr("--eps is of no use to --optimizer sgd"));
+    EXPECT_THAT(
+        options_error({"resnet50", "--dataset", "folder", "--eval-samples", "8"}),
+        HasSubstr("--eval-samples is for --dataset synthetic: of folder the data themselves decide it"));
+    EXPECT_THAT(options_error({"storms", "--dataset", "folder", "--image-size", "64"}),
+                HasSubstr("--image-size is for"));
     EXPECT_EQ(options_error({"storms", "--image-size", "64"}), "");
     EXPECT_EQ(parse({"--dataset", "folder", "--image-size", "64"}).image_size, 64);
-    EXPECT_EQ(parse_options(std::vector<std::string>{"other"}, known, 1)->image_size, 0);  // which is not told
+    EXPECT_EQ(parse_options(std::vector<std::string>{"other"}, known, 1)->image_size,
+              0);  // which is not told
 }
 
 TEST(Options, RefuseABatchThat64BitsCannotCount) {
-    EXPECT_THAT(options_error({"resnet50", "--local-batch", "16777216", "--accumulate", "1099511627776"}),
-                HasSubstr("--local-batch 16777216 on 1 ranks with --accumulate 1099511627776 makes a global batch that"));
-    EXPECT_THAT(options_error({"resnet50", "--global-batch", "1099511627776", "--local-batch", "1099511627776",
-                               "--accumulate", "1099511627776"}),
+    EXPECT_THAT(
+        options_error({"resnet50", "--local-batch", "16777216", "--accumulate", "1099511627776"}),
+        HasSubstr(
+            "--local-batch 16777216 on 1 ranks with --accumulate 1099511627776 makes a global batch that"));
+    EXPECT_THAT(options_error({"resnet50", "--global-batch", "1099511627776", "--local-batch",
+                               "1099511627776", "--accumulate", "1099511627776"}),
                 HasSubstr("makes a global batch that 64 bits cannot count"));
     EXPECT_EQ(parse({"--global-batch", "1099511627776"}).local_batch, std::int64_t{1} << 40);
 }
@@ -156,9 +163,10 @@ TEST(HyperParameters, TellValuesWhetherGivenOrNot) {
         settings->text("kind", "sum");
     }
     EXPECT_EQ(given.values(), defaults.values());
-    EXPECT_THAT(given.values(), testing::UnorderedElementsAre(testing::Pair("width", "16"), testing::Pair("blocks", "3,4"),
-                                                             testing::Pair("cutoff", "10"), testing::Pair("zero", "false"),
-                                                             testing::Pair("kind", "sum")));
+    EXPECT_THAT(given.values(),
+                testing::UnorderedElementsAre(testing::Pair("width", "16"), testing::Pair("blocks", "3,4"),
+                                              testing::Pair("cutoff", "10"), testing::Pair("zero", "false"),
+                                              testing::Pair("kind", "sum")));
 }
 
 TEST(HyperParameters, AreTypedAndKnown) {

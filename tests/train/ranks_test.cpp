@@ -52,15 +52,18 @@ std::string refusal(const std::map<std::string, std::string>& variables) {
 }
 
 TEST(Ranks, RefuseVariablesThatCannotBe) {
-    const std::map<std::string, std::string> step = {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
+    const std::map<std::string, std::string> step = {
+        {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
     auto with = [&](const char* name, const char* value) {
         auto variables = step;
         variables[name] = value;
         return refusal(variables);
     };
     EXPECT_THAT(with("SLURM_STEP_NODELIST", ""), testing::HasSubstr("SLURM_STEP_NODELIST names no host"));
-    EXPECT_THAT(with("SLURM_STEP_NODELIST", "gpu[0-9223372036854775807]"), testing::HasSubstr("beyond 1000000 hosts"));
-    EXPECT_THAT(with("MASTER_PORT", "99999"), testing::HasSubstr("MASTER_PORT=99999 is not a whole number from 0 to 65535"));
+    EXPECT_THAT(with("SLURM_STEP_NODELIST", "gpu[0-9223372036854775807]"),
+                testing::HasSubstr("beyond 1000000 hosts"));
+    EXPECT_THAT(with("MASTER_PORT", "99999"),
+                testing::HasSubstr("MASTER_PORT=99999 is not a whole number from 0 to 65535"));
     EXPECT_EQ(with("MASTER_PORT", "65535"), "");
     EXPECT_EQ(with("SLURM_JOB_ID", "67108863"), "");  // the last that Slurm gives by default
 }

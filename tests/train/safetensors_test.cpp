@@ -63,7 +63,8 @@ TEST_F(SafeTensorsTest, NamesWhatIsWrongWithAFile) {
     EXPECT_EQ(error_of(file(two, 8)), "");
     EXPECT_THAT(error_of(file(two, 9)), HasSubstr("has 1 bytes after its last tensor"));
     for (const char* offsets : {"[0,1e30]", "[0,8.0]", "[-8,0]", "[0]", "[0,18446744073709551615]"}) {
-        const std::string header = R"({"t":{"dtype":"F32","shape":[2],"data_offsets":)" + std::string(offsets) + "}}";
+        const std::string header =
+            R"({"t":{"dtype":"F32","shape":[2],"data_offsets":)" + std::string(offsets) + "}}";
         EXPECT_THAT(error_of(file(header, 8)), HasSubstr("entry of tensor t is damaged")) << offsets;
     }
     EXPECT_THAT(error_of(file(R"({"t":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}})", 8)),

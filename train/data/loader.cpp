@@ -27,8 +27,8 @@ Loader::Loader(const Dataset& dataset, Plan plan, Settings settings)
     } catch (const std::system_error& error) {
         const std::size_t started = threads_.size();
         stop();  // those that run wait for work, and no destructor follows
-        throw environment_error("only {} of {} loader threads can be started ({}): lower --loader-threads", started,
-                                settings_.threads, error.code().message());
+        throw environment_error("only {} of {} loader threads can be started ({}): lower --loader-threads",
+                                started, settings_.threads, error.code().message());
     }
 }
 

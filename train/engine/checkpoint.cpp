@@ -34,7 +34,8 @@ void check_format(const std::filesystem::path& path, std::string_view format) {
     format.remove_prefix(format_name.size());
     if (format != format_number) {
         throw bad_input(
-            "the checkpoint {} is of format {}, and this joulemark-train reads format {}: go on with the version that "
+            "the checkpoint {} is of format {}, and this joulemark-train reads format {}: go on with the "
+            "version that "
             "wrote it, or begin anew in another folder",
             path.string(), format, format_number);
     }
@@ -85,12 +86,13 @@ Checkpoint read_checkpoint(const std::filesystem::path& folder) {
     try {
         const auto at = nlohmann::json::parse(file.metadata["position"]);
         checkpoint.identity = nlohmann::json::parse(file.metadata["identity"]).get<Identity>();
-        checkpoint.position = {.step = whole_number(at.at("step"), 0),
-                               .evaluations = whole_number(at.at("evaluations"), 0),
-                               .ranks = whole_number(at.at("ranks"), 1),
-                               .schedule = {.rate = exact_number(at.at("rate")),
-                                            .best = exact_number(at.at("best")),
-                                            .without_improvement = whole_number(at.at("without_improvement"), 0)}};
+        checkpoint.position = {
+            .step = whole_number(at.at("step"), 0),
+            .evaluations = whole_number(at.at("evaluations"), 0),
+            .ranks = whole_number(at.at("ranks"), 1),
+            .schedule = {.rate = exact_number(at.at("rate")),
+                         .best = exact_number(at.at("best")),
+                         .without_improvement = whole_number(at.at("without_improvement"), 0)}};
     } catch (const std::exception&) {
         throw bad_input("the header of the checkpoint {} is damaged", path.string());
     }

@@ -27,7 +27,8 @@ Error as_error(const std::exception& error) {
     if (too_large || dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
         dynamic_cast<const std::length_error*>(&error) != nullptr) {
         return environment_error(
-            "the memory does not suffice: lower --local-batch, or the size of the model (--set) or of the data");
+            "the memory does not suffice: lower --local-batch, or the size of the model (--set) or of the "
+            "data");
     }
     text.resize(text.find('\n') == std::string::npos ? text.size() : text.find('\n'));
     if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {

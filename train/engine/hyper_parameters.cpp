@@ -17,8 +17,8 @@ std::int64_t parse_integer(const std::string& name, const std::string& text, std
                            std::int64_t maximum) {
     const auto value = csv::integer(text);
     if (!value || *value < minimum || *value > maximum) {
-        throw bad_input("--set {}={}: '{}' is not a whole number of at least {} and at most {}", name, text, text, minimum,
-                        maximum);
+        throw bad_input("--set {}={}: '{}' is not a whole number of at least {} and at most {}", name, text,
+                        text, minimum, maximum);
     }
     return *value;
 }
@@ -60,13 +60,14 @@ std::int64_t HyperParameters::integer(const std::string& name, std::int64_t fall
 }
 
 std::vector<std::int64_t> HyperParameters::integers(const std::string& name,
-                                                    std::vector<std::int64_t> fallback,
-                                                    std::int64_t minimum, std::int64_t maximum) {
+                                                    std::vector<std::int64_t> fallback, std::int64_t minimum,
+                                                    std::int64_t maximum) {
     if (const std::string* text = find(name)) {
         std::vector<std::string> fields;
         csv::split(*text, fields);
         if (fields.size() != fallback.size()) {
-            throw bad_input("--set {}={}: it takes {} numbers with commas between", name, *text, fallback.size());
+            throw bad_input("--set {}={}: it takes {} numbers with commas between", name, *text,
+                            fallback.size());
         }
         std::ranges::transform(fields, fallback.begin(), [&](const std::string& field) {
             return parse_integer(name, field, minimum, maximum);

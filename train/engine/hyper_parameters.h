@@ -9,7 +9,8 @@
 
 namespace joulemark::train {
 
-// Generous limits: beyond them no machine of today trains the model, and it would take long, or all memory, to find out.
+// Generous limits: beyond them no machine of today trains the model, and it would take long, or all memory,
+// to find out.
 constexpr std::int64_t most_units = 65'536;  ///< of channels, features, points of a side
 constexpr std::int64_t most_layers = 1'000;  ///< or other repeats
 
@@ -33,7 +34,8 @@ class HyperParameters {
 
     void finish(std::string_view model) const;
 
-    /// What the model asked for so far, with the values it was given: defaults are no different when written out.
+    /// What the model asked for so far, with the values it was given: defaults are no different when written
+    /// out.
     const std::map<std::string, std::string>& values() const { return values_; }
 
   private:

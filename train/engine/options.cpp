@@ -66,7 +66,8 @@ const Use* find_use(const KnownModel& model, const std::string& option) {
 /// An option that does nothing would be taken for a factor of the run.
 void refuse_useless(const Options& options, const KnownModel& model, std::span<const KnownModel> models,
                     const std::function<bool(const std::string&)>& given) {
-    for (const std::string option : {"--image-size", "--classes", "--vocab", "--channels-last", "--sync-bn"}) {
+    for (const std::string option :
+         {"--image-size", "--classes", "--vocab", "--channels-last", "--sync-bn"}) {
         if (given(option) && find_use(model, option) == nullptr) {
             std::vector<std::string> names;
             for (const KnownModel& other : models) {
@@ -74,21 +75,23 @@ void refuse_useless(const Options& options, const KnownModel& model, std::span<c
                     names.push_back(other.name);
                 }
             }
-            throw bad_input("{} is of no use to {}: it is for {}", option, model.name, fmt::join(names, ", "));
+            throw bad_input("{} is of no use to {}: it is for {}", option, model.name,
+                            fmt::join(names, ", "));
         }
     }
     for (const std::string option : {"--eval-samples", "--image-size"}) {
         const Use* use = find_use(model, option);
         const bool synthetic_only = option == "--eval-samples" || (use != nullptr && use->synthetic_only);
         if (given(option) && synthetic_only && options.dataset != "synthetic") {
-            throw bad_input("{} is for --dataset synthetic: of {} the data themselves decide it", option, options.dataset);
+            throw bad_input("{} is for --dataset synthetic: of {} the data themselves decide it", option,
+                            options.dataset);
         }
     }
     const bool sgd = options.optimizer.kind == OptimizerKind::sgd;
     for (const std::string option : {"--momentum", "--beta1", "--beta2", "--eps"}) {
         if (given(option) && sgd != (option == "--momentum")) {
-            throw bad_input("{} is of no use to --optimizer {}: it is for {}", option, name_of(options.optimizer.kind),
-                            sgd ? "adam, adamw" : "sgd");
+            throw bad_input("{} is of no use to --optimizer {}: it is for {}", option,
+                            name_of(options.optimizer.kind), sgd ? "adam, adamw" : "sgd");
         }
     }
 }
@@ -332,15 +335,18 @@ std::optional<Options> parse_options(std::span<const std::string> words, std::sp
     options.lr_warmup_epochs =
         lr_warmup_epochs.value_or(default_warmup_epochs(defaults.warmup_share, options.epochs));
     const auto given = [&](const std::string& option) { return app.count(option) > 0; };
-    for (const auto& [option, path] : {std::pair("--dataset", &options.dataset), {"--vocab", &options.vocab},
-                                       {"--weights", &options.weights}, {"--resume", &options.resume}}) {
+    for (const auto& [option, path] : {std::pair("--dataset", &options.dataset),
+                                       {"--vocab", &options.vocab},
+                                       {"--weights", &options.weights},
+                                       {"--resume", &options.resume}}) {
         if (given(option)) {
             check_input(option, *path);
         }
     }
-    for (const auto& [option, path] :
-         {std::pair("--log-losses", &options.log_losses), {"--dump-gradients", &options.dump_gradients},
-          {"--save-weights", &options.save_weights}, {"--checkpoint", &options.checkpoint}}) {
+    for (const auto& [option, path] : {std::pair("--log-losses", &options.log_losses),
+                                       {"--dump-gradients", &options.dump_gradients},
+                                       {"--save-weights", &options.save_weights},
+                                       {"--checkpoint", &options.checkpoint}}) {
         if (given(option)) {
             check_path(option, *path);
         }

@@ -97,7 +97,8 @@ using Identity = std::map<std::string, std::string>;
 
 /// The options among it: those that must be the same for a run that goes on from a checkpoint.
 Identity identity_of(const Options& options);
-/// The options that must be the same on all ranks of a job: these, and those that decide what the ranks do together.
+/// The options that must be the same on all ranks of a job: these, and those that decide what the ranks do
+/// together.
 Identity shared_by_ranks(const Options& options);
 
 /// An option that not every model can use.
@@ -114,8 +115,8 @@ struct KnownModel {
 };
 
 /// Parses a training command line for `ranks` ranks. Nothing when --help was asked for and printed.
-/// Throws bad_input with one sentence: unknown model or option, one that is of no use to the model, value out of
-/// range, global batch not divisible by ranks and accumulation.
+/// Throws bad_input with one sentence: unknown model or option, one that is of no use to the model, value out
+/// of range, global batch not divisible by ranks and accumulation.
 std::optional<Options> parse_options(std::span<const std::string> words, std::span<const KnownModel> models,
                                      int ranks);
 

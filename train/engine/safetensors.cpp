@@ -89,14 +89,16 @@ class Reader {
             }
         }
         if (last != size_ - data_) {
-            throw bad_input("{} has {} bytes after its last tensor: it was damaged", path_, size_ - data_ - last);
+            throw bad_input("{} has {} bytes after its last tensor: it was damaged", path_,
+                            size_ - data_ - last);
         }
         return result;
     }
 
   private:
     /// `end_of_data`: the furthest that a tensor has reached so far.
-    torch::Tensor tensor(const std::string& name, const nlohmann::json& entry, std::uint64_t& end_of_data) const {
+    torch::Tensor tensor(const std::string& name, const nlohmann::json& entry,
+                         std::uint64_t& end_of_data) const {
         std::string type_text;
         std::vector<std::int64_t> shape;
         std::uint64_t begin = 0;

@@ -18,8 +18,9 @@ double scaled_lr(double lr, LrScaling scaling, std::int64_t global_batch, std::i
 double default_warmup_epochs(double share, std::int64_t epochs);
 
 /// What follows the warm-up: the peak; the peak halved whenever the watched value has not improved more than
-/// `patience` times in a row (as PyTorch's ReduceLROnPlateau: factor 0.5, patience 5, relative threshold 1e-4);
-/// half a cosine, or a line, from the peak down to 0, which the update after the run's last one would have.
+/// `patience` times in a row (as PyTorch's ReduceLROnPlateau: factor 0.5, patience 5, relative threshold
+/// 1e-4); half a cosine, or a line, from the peak down to 0, which the update after the run's last one would
+/// have.
 enum class LrCurve { constant, plateau, cosine, linear };
 
 /// Linear warm-up to the peak, then the curve.
@@ -35,8 +36,8 @@ class LrSchedule {
 
     /// The rate of update `step`, counted from 0 over the whole run.
     double lr(std::int64_t step) const;
-    /// What the plateau goes by, each time that it is known: the validation loss, or an epoch's training loss where
-    /// nothing is evaluated.
+    /// What the plateau goes by, each time that it is known: the validation loss, or an epoch's training loss
+    /// where nothing is evaluated.
     void watch(double value);
 
     /// What a checkpoint has to keep.

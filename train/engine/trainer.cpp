@@ -125,7 +125,8 @@ void Training::open_data(const Model& model) {
     }
     if (!product({steps_per_epoch_, options_.epochs, options_.accumulate})) {
         throw bad_input(
-            "{} epochs of {} updates, each of {} backward passes, are more than 64 bits can count: lower --epochs",
+            "{} epochs of {} updates, each of {} backward passes, are more than 64 bits can count: lower "
+            "--epochs",
             options_.epochs, steps_per_epoch_, options_.accumulate);
     }
     steps_ = steps_per_epoch_ * options_.epochs;
@@ -255,9 +256,9 @@ ExitCode Training::run() {
     return ExitCode::ok;
 }
 
-/// What the plateau schedule is shown after an epoch. Losses of training and of validation are never compared with
-/// each other: where there are evaluations only they count, and of them not the one that is made because the run
-/// ends there, so that one which goes on from there is no other run.
+/// What the plateau schedule is shown after an epoch. Losses of training and of validation are never compared
+/// with each other: where there are evaluations only they count, and of them not the one that is made because
+/// the run ends there, so that one which goes on from there is no other run.
 std::optional<double> Training::watched_loss(std::int64_t epoch, const Totals& trained,
                                              const std::optional<Totals>& evaluated) const {
     if (inside_epoch()) {  // --steps may end the run there

@@ -27,7 +27,8 @@ Identity Training::make_identity() const {
     return identity;
 }
 
-/// Ranks that differ in any of this would wait for each other for ever, or train something that nobody asked for.
+/// Ranks that differ in any of this would wait for each other for ever, or train something that nobody asked
+/// for.
 Identity Training::shared_by_ranks() const {
     Identity shared = identity_;
     shared.merge(train::shared_by_ranks(options_));
@@ -79,8 +80,8 @@ void Training::save_checkpoint() {
         tensors.emplace_back("epoch.quality", all.quality);
     }
     if (world_.rank() == 0) {
-        write_checkpoint(options_.checkpoint, {step_, evaluations_, world_.size(), schedule_->state()}, identity_,
-                         tensors);
+        write_checkpoint(options_.checkpoint, {step_, evaluations_, world_.size(), schedule_->state()},
+                         identity_, tensors);
         marks_.note({{"checkpoint", options_.checkpoint}, {"updates", step_}});
     }
 }
@@ -111,7 +112,8 @@ void Training::resume() {
         sums_.losses.zero_();
         sums_.quality.zero_();
     } else if (checkpoint.position.ranks != world_.size()) {  // over which the mean will be taken
-        sums_.losses.mul_(static_cast<double>(world_.size()) / static_cast<double>(checkpoint.position.ranks));
+        sums_.losses.mul_(static_cast<double>(world_.size()) /
+                          static_cast<double>(checkpoint.position.ranks));
     }
     evaluations_ = checkpoint.position.evaluations;
     schedule_->restore(checkpoint.position.schedule);

@@ -107,10 +107,11 @@ void Training::report(std::int64_t epoch, const Totals& trained, const std::opti
     const std::string part = trained.updates == steps_per_epoch_
                                  ? ""
                                  : fmt::format(" ({} of {} updates)", trained.updates, steps_per_epoch_);
-    std::string line = fmt::format("epoch {}/{}{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}",
-                                   epoch + 1, options_.epochs, part, seconds(trained.end_ns - trained.begin_ns),
-                                   samples_per_s(trained.samples, trained.begin_ns, trained.end_ns),
-                                   csv::text(trained.loss), workload_->quality_name(), trained.quality);
+    std::string line =
+        fmt::format("epoch {}/{}{}  {:.2f} s  {:.1f} samples/s  loss {}  train {} {:.4f}", epoch + 1,
+                    options_.epochs, part, seconds(trained.end_ns - trained.begin_ns),
+                    samples_per_s(trained.samples, trained.begin_ns, trained.end_ns), csv::text(trained.loss),
+                    workload_->quality_name(), trained.quality);
     if (evaluated) {
         line += fmt::format("  val loss {}  {} {:.4f}", csv::text(evaluated->loss), workload_->quality_name(),
                             evaluated->quality);
@@ -156,7 +157,8 @@ std::int64_t Training::count_damaged() const {
 ExitCode Training::diverged(std::int64_t epoch, const std::string& part, const std::string& what) const {
     mllog_.end("run_stop", {{"status", "aborted"}});
     if (world_.rank() == 0) {
-        say(fmt::format("joulemark-train: the training has diverged: the {} {} of epoch {} is not a finite "
+        say(
+            fmt::format("joulemark-train: the training has diverged: the {} {} of epoch {} is not a finite "
                         "number; lower --lr, or limit gradients with --clip-norm",
                         part, what, epoch + 1));
     }

@@ -14,7 +14,8 @@ using torch::Tensor;
 
 constexpr std::int64_t dimenet_elements = 95;
 constexpr int output_layers = 3;
-constexpr std::int64_t most_orders = 16;  // beyond them spherical_bessel loses fp32's precision at a bond's length
+constexpr std::int64_t most_orders =
+    16;  // beyond them spherical_bessel loses fp32's precision at a bond's length
 constexpr std::int64_t most_zeros = 100;
 
 /// A layer whose weight is orthogonal, scaled to a variance of 2 / (in + out); bias 0.

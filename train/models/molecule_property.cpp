@@ -102,7 +102,8 @@ class MoleculeProperty final : public Workload {
 /// What all of these models share: their data and its settings, read before the model's own are refused.
 struct Property {
     explicit Property(HyperParameters& settings)
-        : target(settings.integer("target", 0, 0)), validation(settings.integer("validation", -1, 0, std::numeric_limits<std::uint32_t>::max())) {}
+        : target(settings.integer("target", 0, 0)),
+          validation(settings.integer("validation", -1, 0, std::numeric_limits<std::uint32_t>::max())) {}
 
     MoleculeData open(const Options& options) const {
         if (target >= static_cast<std::int64_t>(qm9_targets.size())) {

@@ -23,7 +23,8 @@ std::optional<int> number(const Environment& environment, const char* name, int 
     }
     const auto value = csv::integer(*text);
     if (!value || *value < 0 || *value > most) {
-        throw bad_input("the launcher's variable {}={} is not a whole number from 0 to {}", name, *text, most);
+        throw bad_input("the launcher's variable {}={} is not a whole number from 0 to {}", name, *text,
+                        most);
     }
     return static_cast<int>(*value);
 }

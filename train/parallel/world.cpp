@@ -195,14 +195,16 @@ void World::agree(const std::map<std::string, std::string>& items) {
     if (ranks_.size == 1) {
         return;
     }
-    const std::string mine = nlohmann::json(items).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string mine =
+        nlohmann::json(items).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const auto of_0 = nlohmann::json::parse(text_of_0(mine));
     together([&] {
         const auto here = nlohmann::json::parse(mine);
         for (const auto& [name, value] : of_0.items()) {
             if (const std::string own = here.value(name, "not given"); own != value) {
-                throw bad_input("{} is {} here and {} on rank 0: start all ranks with the same options and data", name,
-                                own, value.get<std::string>());
+                throw bad_input(
+                    "{} is {} here and {} on rank 0: start all ranks with the same options and data", name,
+                    own, value.get<std::string>());
             }
         }
     });

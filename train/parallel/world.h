@@ -41,8 +41,8 @@ class World {
     /// fail together: the lowest rank that failed rethrows its error, the others throw AnotherRankFailed.
     void together(const std::function<void()>& part);
 
-    /// Throws, together too, where a rank has another value of some item than rank 0, naming the first such item. All
-    /// ranks call it with the same names, before what would hang where they differ.
+    /// Throws, together too, where a rank has another value of some item than rank 0, naming the first such
+    /// item. All ranks call it with the same names, before what would hang where they differ.
     void agree(const std::map<std::string, std::string>& items);
 
     /// Opens the way for tensors of `device`.
